@@ -1,0 +1,1 @@
+"""The headless harness: run folders, studies, statistics, tables, figures, report and the CLI."""

@@ -1,0 +1,1 @@
+"""The studies of the controlled benchmark, one module per question."""

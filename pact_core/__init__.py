@@ -1,0 +1,1 @@
+"""The mathematics of PACT: provenance partition, evidence, fusion, selection, typed admission."""

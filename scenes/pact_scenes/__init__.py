@@ -1,0 +1,1 @@
+"""Handover scenes: catalogue, USD stages, simulators, observations, source conditions, opinions."""
