@@ -1,0 +1,19 @@
+"""Errors that are the user's to mend: one line that says what, where and what to do."""
+
+from __future__ import annotations
+
+
+class PactError(Exception):
+    """A failure that the user can act on; the command line prints its text without a traceback.
+
+    Attributes:
+        exit_code: 1 when work failed, 2 when the request itself was wrong.
+    """
+
+    exit_code = 1
+
+
+class UsageError(PactError):
+    """The request cannot be carried out as it was given (wrong option, file, key or value)."""
+
+    exit_code = 2

@@ -1,0 +1,153 @@
+"""What a study is: a registered function from stored rows to statistics, tables and figures."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import pandas as pd
+
+from pact_benchmark.console import Console
+from pact_benchmark.errors import PactError, UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    from pact_benchmark.config import Config
+    from pact_benchmark.data import Benchmark
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One figure: its value, its interval where one is defined, and how many it rests on."""
+
+    value: float | int | None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    note: str | None = None
+
+    def to_json(self) -> dict[str, float | int | str | None]:
+        """Return the form that `statistics.json` holds."""
+        record: dict[str, float | int | str | None] = {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "n": self.n,
+        }
+        return record if self.note is None else {**record, "note": self.note}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A titled data frame that is written as CSV, Markdown and LaTeX."""
+
+    id: str
+    title: str
+    frame: pd.DataFrame
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture that is drawn when it is needed; `alt` says in words what it shows."""
+
+    id: str
+    title: str
+    alt: str
+    plot: Callable[[], MatplotlibFigure]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """What a study found; `reading` tells in a sentence how to read its tables and figures."""
+
+    statistics: dict[str, Statistic]
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    reading: str = ""
+
+
+@dataclass(slots=True)
+class StudyContext:
+    """What a study may use: the rows, the configuration, and results that studies share."""
+
+    benchmark: Benchmark
+    config: Config
+    jobs: int = 1
+    console: Console = field(default_factory=Console)
+    _memo: dict[Hashable, Any] = field(default_factory=dict)
+
+    def shared(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return what `compute` gives, computed once per process for each `key`."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        return cast(T, self._memo[key])
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A registered study."""
+
+    id: str
+    title: str
+    purpose: str
+    order: int
+    function: Callable[[StudyContext], StudyResult]
+
+
+_STUDIES: dict[str, Study] = {}
+
+StudyFunction = Callable[[StudyContext], StudyResult]
+
+
+def study(
+    id: str, *, title: str, purpose: str, order: int = 1000
+) -> Callable[[StudyFunction], StudyFunction]:
+    """Register a function as the study `id`; `order` places it in the report."""
+
+    def register(function: StudyFunction) -> StudyFunction:
+        known = _STUDIES.get(id)
+        if known is not None and known.function.__qualname__ != function.__qualname__:
+            raise ValueError(
+                f"study {id!r} is registered by {known.function.__module__} "
+                f"and again by {function.__module__}: choose another id"
+            )
+        _STUDIES[id] = Study(id, title, purpose, order, function)
+        return function
+
+    return register
+
+
+def all_studies() -> dict[str, Study]:
+    """Return every study of the package and of plug-ins, in report order."""
+    from pact_benchmark import plugins, studies
+
+    for module in pkgutil.iter_modules(studies.__path__):
+        importlib.import_module(f"{studies.__name__}.{module.name}")
+    plugins.load("pact.studies")
+    return dict(sorted(_STUDIES.items(), key=lambda item: (item[1].order, item[0])))
+
+
+def choose_studies(names: list[str]) -> list[Study]:
+    """Return the studies with these ids (all of them for an empty list)."""
+    known = all_studies()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(
+            f"unknown study {unknown[0]!r}; choose from: {', '.join(known)} (see `pact evaluate --list`)"
+        )
+    return [known[name] for name in names] if names else list(known.values())
+
+
+def run_study(chosen: Study, context: StudyContext) -> StudyResult:
+    """Run one study; a failure names the study."""
+    try:
+        return chosen.function(context)
+    except PactError as error:
+        raise type(error)(f"study {chosen.id}: {error}") from error

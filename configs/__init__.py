@@ -1,0 +1,1 @@
+"""The default configuration, one TOML file per section, shipped as package data."""
