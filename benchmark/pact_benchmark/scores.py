@@ -1,0 +1,129 @@
+"""Selection scores: native, posterior-derived, and the pooled correctness model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+POSTERIOR_SCORES = ("peak", "margin", "inverse_entropy")
+SCORES = ("native", *POSTERIOR_SCORES, "pooled_correctness")
+SCORE_LABELS = {
+    "native": "Native",
+    "peak": "Peak",
+    "margin": "Margin",
+    "inverse_entropy": "Inv. entropy",
+    "pooled_correctness": "Pooled correctness",
+}
+FITTED_ON = ("product", "nested_dirichlet", "global_cautious", "pact")
+
+PENALTY = 1e-4
+_LOG_FLOOR = 1e-12
+_STEPS = 30
+_STEP_TOLERANCE = 1e-8
+_LINEAR_LIMIT = 30.0
+_VARIANCE_FLOOR = 1e-8
+_SCALE_FLOOR = 1e-12
+
+
+def entropy(posterior: Floats) -> Floats:
+    """Return the entropy in nats of each posterior [..., K]."""
+    safe = np.clip(posterior, _LOG_FLOOR, None)
+    return np.asarray(-np.einsum("...k,...k->...", posterior, np.log(safe)))
+
+
+def posterior_score(posterior: Floats, name: str) -> Floats:
+    """Return a posterior-derived score of each row.
+
+    Args:
+        posterior: probabilities [..., K].
+        name: `peak` (largest probability), `margin` (largest minus second largest) or
+            `inverse_entropy` (1 − H / ln K).
+    """
+    if name == "peak":
+        return np.asarray(posterior.max(axis=-1))
+    if name == "margin":
+        top = np.partition(posterior, -2, axis=-1)[..., -2:]
+        return np.asarray(top[..., 1] - top[..., 0])
+    if name == "inverse_entropy":
+        return np.asarray(1.0 - entropy(posterior) / np.log(posterior.shape[-1]))
+    raise ValueError(f"unknown posterior score {name!r}: choose from {', '.join(POSTERIOR_SCORES)}")
+
+
+def correctness_features(posterior: Floats, observed: NDArray[Any] | None) -> Floats:
+    """Return the inputs of the correctness model [n, K + 4] (or K + 3 without the count).
+
+    Args:
+        posterior: probabilities [n, K].
+        observed: number of observed valid sources [n], or `None` to leave it out.
+    """
+    columns = [
+        posterior,
+        entropy(posterior)[:, None],
+        posterior_score(posterior, "peak")[:, None],
+        posterior_score(posterior, "margin")[:, None],
+    ]
+    if observed is not None:
+        columns.append(np.asarray(observed, dtype=np.float64)[:, None])
+    return np.concatenate(columns, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectnessModel:
+    """A logistic model of whether a prediction is right, with its training standardisation.
+
+    Attributes:
+        mean: training mean of each feature [D].
+        scale: training standard deviation of each feature [D].
+        coefficient: weights of the standardised features [D].
+        intercept: unpenalised constant.
+    """
+
+    mean: Floats
+    scale: Floats
+    coefficient: Floats
+    intercept: float
+
+    def score(self, features: Floats) -> Floats:
+        """Return the fitted probability of being right [n]."""
+        linear = (features - self.mean) / self.scale @ self.coefficient + self.intercept
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(linear, -_LINEAR_LIMIT, _LINEAR_LIMIT))))
+
+
+def fit_correctness(
+    features: Floats, correct: NDArray[Any], penalty: float = PENALTY
+) -> CorrectnessModel:
+    """Fit the correctness model by Newton steps on the penalised log loss.
+
+    The loss is the sum over rows plus half of `penalty` times the squared norm of the
+    standardised weights; the intercept is free. Features that do not vary keep scale 1.
+
+    Args:
+        features: training inputs [n, D].
+        correct: whether each prediction was right [n].
+        penalty: ℓ2 strength.
+    """
+    mean = features.mean(axis=0)
+    scale = features.std(axis=0)
+    scale = np.where(scale < _SCALE_FLOOR, 1.0, scale)
+    design = np.concatenate([np.ones((features.shape[0], 1)), (features - mean) / scale], axis=1)
+    ridge = np.full(design.shape[1], penalty)
+    ridge[0] = 0.0
+    target = np.asarray(correct, dtype=np.float64)
+    beta = np.zeros(design.shape[1])
+    for _ in range(_STEPS):
+        linear = np.clip(design @ beta, -_LINEAR_LIMIT, _LINEAR_LIMIT)
+        probability = 1.0 / (1.0 + np.exp(-linear))
+        variance = np.maximum(probability * (1.0 - probability), _VARIANCE_FLOOR)
+        gradient = design.T @ (probability - target) + ridge * beta
+        hessian = design.T @ (design * variance[:, None]) + np.diag(ridge)
+        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        beta = beta - step
+        if np.max(np.abs(step)) < _STEP_TOLERANCE:
+            break
+    return CorrectnessModel(mean, scale, beta[1:], float(beta[0]))
