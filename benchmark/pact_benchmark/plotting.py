@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 
@@ -54,7 +55,7 @@ RULE_STYLE: dict[str, RuleStyle] = {
     "language": RuleStyle("Language only", GREY, "1", ":"),
 }
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
     "axes.spines.top": False,

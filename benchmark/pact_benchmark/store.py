@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -47,7 +48,9 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that readers see the old content or the new, never a part of it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        handle, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
+        )
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)
@@ -60,8 +63,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             raise
     except OSError as error:
         raise PactError(
-            f"cannot write {path}: {error.strerror}; free or unlock the disk and run the same command"
-            " again, finished work is kept"
+            f"cannot write {path}: {error.strerror}; free or unlock the disk and run the same"
+            " command again, finished work is kept"
         ) from error
 
 
@@ -76,12 +79,13 @@ def frame_to_parquet(frame: pd.DataFrame) -> bytes:
 def frame_from_parquet(path: Path) -> pd.DataFrame:
     """Read a Parquet file; a damaged or foreign file is a `PactError` that names it."""
     try:
-        return pq.read_table(path).to_pandas()
+        frame: pd.DataFrame = pq.read_table(path).to_pandas()
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise PactError(
             f"cannot read {path}: {reason}; run `pact verify` on its folder to see what to rerun"
         ) from error
+    return frame
 
 
 @dataclass(slots=True)
@@ -110,7 +114,8 @@ class RunFolder:
             schema = manifest["schema"]
         except FileNotFoundError:
             raise UsageError(
-                f"{path} is not a run folder (no {MANIFEST}); make one with `pact run --output {path}`"
+                f"{path} is not a run folder (no {MANIFEST});"
+                f" make one with `pact run --output {path}`"
             ) from None
         except OSError as error:
             raise UsageError(f"cannot read {path / MANIFEST}: {error.strerror}") from error
@@ -272,7 +277,7 @@ class PartWriter:
 def _try_lock(stream: BinaryIO) -> bool:
     """Take an advisory lock that the operating system drops when the process ends."""
     try:
-        if os.name == "nt":
+        if sys.platform == "win32":
             import msvcrt
 
             msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pact_benchmark.config import Config
     from pact_benchmark.data import Benchmark
+    from pact_benchmark.store import RunFolder
 
 T = TypeVar("T")
 
@@ -81,6 +82,7 @@ class StudyContext:
     config: Config
     jobs: int = 1
     console: Console = field(default_factory=Console)
+    run: RunFolder | None = None
     _memo: dict[Hashable, Any] = field(default_factory=dict)
 
     def shared(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -140,7 +142,8 @@ def choose_studies(names: list[str]) -> list[Study]:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(
-            f"unknown study {unknown[0]!r}; choose from: {', '.join(known)} (see `pact evaluate --list`)"
+            f"unknown study {unknown[0]!r}; choose from: {', '.join(known)}"
+            " (see `pact evaluate --list`)"
         )
     return [known[name] for name in names] if names else list(known.values())
 

@@ -1,0 +1,29 @@
+"""`pact report`: rebuild the HTML report of a run from what it holds."""
+
+from __future__ import annotations
+
+import typer
+
+from pact_benchmark.commands._options import DEFAULT_RUN, OutputOption, QuietOption
+from pact_benchmark.console import Console
+
+
+def report(output: OutputOption = DEFAULT_RUN, quiet: QuietOption = False) -> None:
+    """Rebuild report.html of a run from its stored results.
+
+    Needs neither a simulator nor the rows: only studies/, tables/ and figures/ of the run.
+
+    Example: pact report --output runs/default
+    """
+    from pact_benchmark.report import write_report
+    from pact_benchmark.store import RunFolder
+
+    run = RunFolder.open(output)
+    with run.lock():
+        write_report(run)
+    Console(quiet).say(f"wrote {output / 'report.html'}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report)

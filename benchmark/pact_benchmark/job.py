@@ -1,0 +1,102 @@
+"""The main job: scenes → rollouts → instances → studies → report, each part only when it changed."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pact_benchmark import plugins, simulation
+from pact_benchmark.compare import compare_with_published, summarise
+from pact_benchmark.config import Config
+from pact_benchmark.console import Console
+from pact_benchmark.data import load_benchmark
+from pact_benchmark.diagnosis import installed_versions
+from pact_benchmark.generation import generate_into
+from pact_benchmark.preview import contact_sheet
+from pact_benchmark.report import write_report
+from pact_benchmark.results import code_key, collect_statistics, result_current, write_result
+from pact_benchmark.store import RunFolder, digest
+from pact_benchmark.study import StudyContext, choose_studies, run_study
+
+
+def run_all(
+    run: RunFolder, config: Config, *, backend: str | None, jobs: int, console: Console
+) -> dict[str, Any]:
+    """Bring every part of a run up to date and return a summary for people.
+
+    Args:
+        run: the run folder, locked by the caller.
+        config: the resolved configuration.
+        backend: simulator in place of the configuration's.
+        jobs: worker processes; results do not depend on it.
+        console: where progress goes.
+    """
+    describe(run, config)
+    wanted = backend or str(config.section("run")["backend"])
+    simulation.simulate_into(run, config, backend=wanted, jobs=jobs, console=console)
+    generate_into(run, config, console)
+    _draw_sheet(run, config, console)
+    done = evaluate_run(run, config, [], jobs, console)
+    write_report(run)
+    statistics = collect_statistics(run)
+    summary: dict[str, Any] = {
+        "backend": run.manifest.get("backend"),
+        "evaluations": run.manifest.get("rows"),
+        "studies": len(done),
+        "statistics": len(statistics),
+    }
+    for card in summarise(compare_with_published(statistics)):
+        summary[card["label"]] = card["value"]
+    return summary
+
+
+def describe(run: RunFolder, config: Config) -> None:
+    """Record what the run is made with: command, configuration, seed and versions."""
+    run.describe(
+        command=shlex.join(["pact", *sys.argv[1:]]),
+        config=config.sections,
+        seed=config.seed,
+        pact=version("pact-handover"),
+        python=platform.python_version(),
+        versions=installed_versions(),
+    )
+
+
+def evaluate_run(
+    run: RunFolder, config: Config, names: list[str], jobs: int, console: Console
+) -> list[str]:
+    """Run the named studies (all for an empty list) where needed; return their ids."""
+    plugins.load("pact.rules")
+    chosen = choose_studies(names)
+    rows = run.file("instances.parquet")
+    benchmark = load_benchmark(run)
+    run.describe(rows=benchmark.n, scenes=len(benchmark.scene_ids))
+    key = _study_key(run, config, rows)
+    context = StudyContext(benchmark, config, jobs, console, run)
+    with console.progress("studies", len(chosen)) as bar:
+        for study in chosen:
+            bar.note(study.title)
+            if not result_current(run, study.id, key):
+                write_result(run, study, run_study(study, context), key)
+            bar.advance()
+    return [study.id for study in chosen]
+
+
+def _study_key(run: RunFolder, config: Config, rows: Path) -> str:
+    """Return a digest of everything that a study depends on."""
+    instances = run.manifest["files"].get(rows.name, {}).get("sha256")
+    return digest([instances, config.key("evaluation", "folds"), code_key()])
+
+
+def _draw_sheet(run: RunFolder, config: Config, console: Console) -> None:
+    """Draw the contact sheet of the scenes for the report."""
+    key = digest([config.key("scenes"), code_key()])
+    if run.current("sheet", key):
+        return
+    console.say("drawing the contact sheet of the scenes")
+    with run.part("sheet", key) as part:
+        part.bytes("figures/scenes.png", contact_sheet(config.section("scenes")))

@@ -1,0 +1,59 @@
+"""How far a run is: its finished parts, and the shards of the jobs that are long."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from pact_benchmark.set_transformer import training_status
+from pact_benchmark.store import RunFolder
+from pact_benchmark.study import all_studies
+from pact_benchmark.sweep import sweep_status
+
+
+class ShardStatus(Protocol):
+    """Progress of a job that stores one shard per unit of work."""
+
+    points: int
+    done: int
+    rate: float | None
+    seconds_left: float | None
+
+
+def run_status(run: RunFolder) -> dict[str, Any]:
+    """Return the state of every part of a run: finished, missing, or partly done."""
+    parts = run.manifest["parts"]
+    expected = [
+        "observations",
+        "instances",
+        "decisions",
+        *(f"study:{s}" for s in all_studies()),
+        "report",
+    ]
+    rows = [_part_row(name, parts.get(name)) for name in expected]
+    for name, status in (
+        ("sweep", sweep_status(run.path)),
+        ("set transformer", training_status(run.path)),
+    ):
+        if status is not None and status.points:
+            rows.append(_shard_row(name, status))
+    return {"run": str(run.path), "parts": rows}
+
+
+def _part_row(name: str, record: dict[str, Any] | None) -> dict[str, str]:
+    if record is None:
+        return {"part": name, "state": "missing", "detail": ""}
+    detail = f"{len(record['files'])} files, {record['seconds']:.1f} s"
+    return {"part": name, "state": "finished", "detail": detail}
+
+
+def _shard_row(name: str, status: ShardStatus) -> dict[str, str]:
+    detail = f"{status.done}/{status.points}"
+    if status.rate:
+        detail += f", {status.rate:.2f} per second"
+    if status.seconds_left:
+        detail += f", {status.seconds_left:.0f} s left"
+    return {
+        "part": name,
+        "state": "finished" if status.done >= status.points else "partly",
+        "detail": detail,
+    }

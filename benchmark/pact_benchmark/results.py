@@ -1,0 +1,168 @@
+"""What studies leave in a run folder: statistics, tables in three formats, figures in three."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pact_benchmark import plotting
+from pact_benchmark.store import PartWriter, RunFolder
+from pact_benchmark.study import Figure, Statistic, Study, StudyResult, Table
+
+STATISTICS = "statistics.json"
+_PART = "study:"
+
+
+def write_result(run: RunFolder, study: Study, result: StudyResult, key: str) -> None:
+    """Write what a study found as one part of the run, then bring `statistics.json` up to date."""
+    with run.part(_PART + study.id, key) as part:
+        for table in result.tables:
+            _write_table(part, table)
+        for figure in result.figures:
+            _write_figure(part, figure)
+        part.json(
+            f"studies/{study.id}.json",
+            {
+                "id": study.id,
+                "title": study.title,
+                "purpose": study.purpose,
+                "order": study.order,
+                "reading": result.reading,
+                "statistics": {name: s.to_json() for name, s in result.statistics.items()},
+                "tables": [{"id": t.id, "title": t.title, "note": t.note} for t in result.tables],
+                "figures": [{"id": f.id, "title": f.title, "alt": f.alt} for f in result.figures],
+            },
+        )
+    collect_statistics(run)
+
+
+def result_current(run: RunFolder, study_id: str, key: str) -> bool:
+    """Tell whether the stored result of a study was made from the same inputs and is intact."""
+    return run.current(_PART + study_id, key)
+
+
+def stored_results(run: RunFolder) -> list[dict[str, Any]]:
+    """Return the stored results (the content of `studies/*.json`) in report order."""
+    names = [
+        f"studies/{part.removeprefix(_PART)}.json"
+        for part in run.manifest["parts"]
+        if part.startswith(_PART)
+    ]
+    results = [run.read_json(name) for name in names if run.file(name).exists()]
+    return sorted(results, key=lambda result: (result["order"], result["id"]))
+
+
+def collect_statistics(run: RunFolder) -> dict[str, dict[str, Any]]:
+    """Merge the statistics of all stored results into `statistics.json` and return them."""
+    merged: dict[str, dict[str, Any]] = {}
+    for result in stored_results(run):
+        merged.update(result["statistics"])
+    with run.part("statistics", "merged") as part:
+        part.json(STATISTICS, merged)
+    return merged
+
+
+def _write_table(part: PartWriter, table: Table) -> None:
+    part.text(f"tables/{table.id}.csv", to_csv(table.frame))
+    part.text(f"tables/{table.id}.md", to_markdown(table.frame))
+    part.text(f"tables/{table.id}.tex", to_latex(table))
+
+
+def _write_figure(part: PartWriter, figure: Figure) -> None:
+    with plotting.style():
+        drawn = figure.plot()
+    for kind in ("svg", "png", "pdf"):
+        part.bytes(f"figures/{figure.id}.{kind}", plotting.render(drawn, kind))
+
+
+def format_cell(value: Any) -> str:
+    """Return a table cell for people: four significant digits, a dash for nothing."""
+    if value is None or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
+        return "–"
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, np.integer)):
+        return f"{value:,}"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.4g}" if abs(float(value)) < 1000 else f"{value:,.1f}"
+    return str(value)
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """Return a frame as CSV with full precision."""
+    return frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+
+
+def to_markdown(frame: pd.DataFrame) -> str:
+    """Return a frame as a Markdown table."""
+    rows = [[str(name) for name in frame.columns], ["---"] * len(frame.columns)]
+    rows += [
+        [format_cell(value).replace("|", "\\|") for value in row]
+        for row in frame.itertuples(index=False, name=None)
+    ]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+_LATEX = str.maketrans(
+    {
+        "&": r"\&",
+        "%": r"\%",
+        "_": r"\_",
+        "#": r"\#",
+        "$": r"\$",
+        "–": "--",
+        "−": "$-$",
+        "κ": r"$\kappa$",
+    }
+)
+
+
+def to_latex(table: Table) -> str:
+    """Return a table as a LaTeX `table` environment with booktabs rules."""
+    out = io.StringIO()
+    columns = "l" + "r" * (len(table.frame.columns) - 1)
+    out.write("\\begin{table}\n\\centering\n")
+    out.write(f"\\caption{{{table.title.translate(_LATEX)}}}\n")
+    out.write(f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n")
+    out.write(
+        " & ".join(str(c).translate(_LATEX) for c in table.frame.columns) + " \\\\\n\\midrule\n"
+    )
+    for row in table.frame.itertuples(index=False, name=None):
+        out.write(" & ".join(format_cell(v).translate(_LATEX) for v in row) + " \\\\\n")
+    out.write("\\bottomrule\n\\end{tabular}\n\\end{table}\n")
+    return out.getvalue()
+
+
+@cache
+def code_key() -> str:
+    """Return a digest of the installed sources, so that a change of code makes results anew."""
+    total = hashlib.sha256()
+    for package in ("pact_core", "pact_scenes", "pact_benchmark"):
+        for name, content in sorted(_sources(resources.files(package), package)):
+            total.update(name.encode() + b"\0" + content)
+    return total.hexdigest()
+
+
+def _sources(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for entry in folder.iterdir():
+        name = f"{prefix}/{entry.name}"
+        if entry.is_dir():
+            found += _sources(entry, name)
+        elif entry.name.endswith(".py"):
+            found.append((name, entry.read_bytes()))
+    return found
+
+
+def statistics_of(values: Mapping[str, Statistic]) -> dict[str, dict[str, Any]]:
+    """Return statistics in the form that commands print with `--format json`."""
+    return {name: statistic.to_json() for name, statistic in values.items()}
