@@ -3,36 +3,41 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 RUN ?= runs/default
 
-.PHONY: install run test lint perf clean
+.PHONY: install install-dev run test lint perf clean
 .DEFAULT_GOAL := run
 
-install: $(STAMP)
+install: $(VENV)/.installed
+install-dev: $(VENV)/.installed-dev
 
-# The stamp is written last: an interrupted installation starts again.
-$(STAMP): pyproject.toml requirements.lock
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "PACT needs Python 3.11 or newer: make PYTHON=python3.11")'
+# A stamp is written last: an interrupted installation starts again.
+$(VENV)/.installed: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit("PACT needs Python 3.11 or newer; try: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
-	touch $(STAMP)
+	$(PIP) -r requirements.lock
+	$(PIP) --no-deps -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+	$(PIP) -r requirements-dev.lock
+	touch $@
 
 run: install
 	$(BIN)/pact run --output $(RUN) --jobs $(JOBS)
 
-test: install lint
+test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
 
-lint: install
+lint: install-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-perf: install
+perf: install-dev
 	$(BIN)/pact perf
 
 clean:
