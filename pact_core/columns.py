@@ -1,0 +1,203 @@
+"""One block of instances, prepared once for fusion and admission.
+
+Inside the kernels sources come first, contracts next and instances last, so that every reduction
+over sources or contracts runs along contiguous memory, and blocks are small enough for the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pact_core._array import Array, count, first_maximum, is_numpy, namespace, permute, real
+from pact_core.batch import SourceBatch
+
+BLOCK_ELEMENTS = 32_768
+"""Opinion numbers per block (256 kB of float64): a few such arrays fit a core's cache."""
+
+SUM_LOW, SUM_HIGH = 1.0 - 1e-6, 1.0 / (1.0 - 1e-6)
+"""An opinion sums to one within a relative tolerance of 1e-6."""
+
+
+class Columns:
+    """The sources of n instances with their derived quantities; arrays are [J, K, n] or [J, n].
+
+    Attributes:
+        p: Normalised opinions; uniform where the supplied vector is not a distribution or the
+            source is declared invalid.
+        quality, conflict: Clipped to [0, 1]; 0 where absent or not finite.
+        conflict_absent: No conflict value was supplied.
+        present: The source arrived (z = 0).
+        valid: v, all required attributes are there and sound; an absent conflict alone is
+            tolerated here (admission is not that lenient).
+        observed: present and valid.
+    """
+
+    def __init__(self, batch: SourceBatch, start: int, stop: int) -> None:
+        """Prepare the flattened instances ``start:stop`` of a one-dimensional batch."""
+        self.xp = xp = namespace(batch.opinion)
+        self.batch = batch
+        self.window = slice(start, stop)
+        self.roles, self.contracts = batch.roles, batch.contracts
+        self.size = stop - start
+        raw = permute(xp, real(xp, batch.opinion[start:stop]), (1, 2, 0))
+        raw = np.ascontiguousarray(raw) if is_numpy(xp) else raw
+        quality, conflict = self._rows(batch.quality), self._rows(batch.conflict)
+        self.raw_quality, self.raw_conflict = real(xp, quality), real(xp, conflict)
+        self.present = ~self._rows(batch.unavailable)
+        self.conflict_absent = xp.isnan(self.raw_conflict)
+        total = xp.sum(raw, axis=1)
+        self.sound = (
+            (total >= SUM_LOW)
+            & (total <= SUM_HIGH)
+            & (xp.min(raw, axis=1) >= 0.0)
+            & ~self._rows(batch.declared_invalid)
+        )
+        self.p = self._normalised(raw, total)
+        in_range = (self.raw_quality >= 0.0) & (self.raw_quality <= 1.0)
+        fits = (self.raw_conflict >= 0.0) & (self.raw_conflict <= 1.0)
+        self.valid = self.sound & in_range & (fits | self.conflict_absent)
+        self.observed = self.present & self.valid
+
+    def _rows(self, array: Array) -> Array:
+        """Return a per-source array as [J, n]."""
+        rows = permute(self.xp, array[self.window], (1, 0))
+        return np.ascontiguousarray(rows) if is_numpy(self.xp) else rows
+
+    def _normalised(self, raw: Array, total: Array) -> Array:
+        xp = self.xp
+        if bool(xp.all(self.sound)):
+            return raw / total[:, None, :]
+        keep = self.sound[:, None, :]
+        share = raw / xp.where(self.sound, total, xp.ones_like(total))[:, None, :]
+        return xp.where(keep, share, xp.full_like(share, 1.0 / raw.shape[1]))
+
+    def per_instance(self, value: Array | float) -> Array | float:
+        """Return a number unchanged and an array of shape [...] as this block's [n]."""
+        if isinstance(value, (int, float)) or not getattr(value, "shape", ()):
+            return value
+        return value.reshape(-1)[self.window]
+
+    def _unit(self, value: Array) -> Array:
+        xp = self.xp
+        finite = xp.where(xp.isfinite(value), value, xp.zeros_like(value))
+        return xp.clip(finite, 0.0, 1.0)
+
+    @cached_property
+    def quality(self) -> Array:
+        """Quality in [0, 1], absent = 0, shape [J, n]."""
+        return self._unit(self.raw_quality)
+
+    @cached_property
+    def conflict(self) -> Array:
+        """Conflict in [0, 1], absent = 0, shape [J, n]."""
+        return self._unit(self.raw_conflict)
+
+    @cached_property
+    def reliability(self) -> Array:
+        """The factor rho = [q](1 - [d]), shape [J, n]."""
+        return self.quality * (1.0 - self.conflict)
+
+    @cached_property
+    def component(self) -> Array:
+        """Provenance labels, shape [J, n]."""
+        return self._rows(self.batch.component)
+
+    @cached_property
+    def component_observed(self) -> Array:
+        """Labels of the partition built without unobserved sources, shape [J, n]."""
+        labels = self.batch.component_observed
+        return self.component if labels is None else self._rows(labels)
+
+    @cached_property
+    def _leading(self) -> tuple[Array, Array]:
+        return first_maximum(self.xp, self.p)
+
+    @property
+    def peak(self) -> Array:
+        """Largest probability of each source, shape [J, n]."""
+        return self._leading[0]
+
+    @property
+    def top(self) -> Array:
+        """Leading contract of each source (ordered ties), shape [J, n]."""
+        return self._leading[1]
+
+    @cached_property
+    def observed_count(self) -> Array:
+        """Number of observed sources, shape [n]."""
+        return count(self.xp, self.observed, 0)
+
+    @cached_property
+    def present_count(self) -> Array:
+        """Number of present sources, shape [n]."""
+        return count(self.xp, self.present, 0)
+
+    def role_indices(self, *roles: str) -> list[int]:
+        """Return the sources that have one of the given roles."""
+        return [i for i, role in enumerate(self.roles) if role in roles]
+
+
+def partition_of(xp: Any, component: Array) -> tuple[tuple[int, ...], ...] | None:
+    """Return the components when all n instances share one partition, else None."""
+    if component.shape[-1] == 0:
+        return None
+    first = component[:, :1]
+    if not bool(xp.all(component == first)):
+        return None
+    members: dict[int, list[int]] = {}
+    for i in range(component.shape[0]):
+        members.setdefault(int(first[i, 0]), []).append(i)
+    return tuple(tuple(group) for group in members.values())
+
+
+def blocks_of(batch: SourceBatch) -> Iterator[Columns]:
+    """Yield a one-dimensional batch in cache-sized blocks (one block outside NumPy)."""
+    n = batch.shape[0]
+    width = max(1, len(batch.roles) * len(batch.contracts))
+    step = max(64, BLOCK_ELEMENTS // width) if is_numpy(namespace(batch.opinion)) else max(n, 1)
+    for start in range(0, max(n, 1), step):
+        yield Columns(batch, start, min(n, start + step))
+
+
+def by_block(
+    batch: SourceBatch, kernel: Callable[[Columns], tuple[Array | None, ...]]
+) -> tuple[Array, ...]:
+    """Run a kernel over all blocks and return its results with the leading shape restored.
+
+    Args:
+        batch: Any leading shape.
+        kernel: From a block to arrays whose last axis is the block's n instances.
+
+    Returns:
+        Each result with the instance axis moved to the front and split into the leading shape;
+        None where the kernel gave None.
+    """
+    lead = batch.shape
+    flat = batch if len(lead) == 1 else batch.reshape(-1)
+    xp = namespace(flat.opinion)
+    n = flat.shape[0]
+    results: list[Array | None] = []
+    with np.errstate(all="ignore"):
+        for block in blocks_of(flat):
+            parts = kernel(block)
+            if block.size == n:
+                results = [None if part is None else _front(xp, part) for part in parts]
+                break
+            if not results:
+                results = [None if part is None else _room(part, n) for part in parts]
+            for result, part in zip(results, parts, strict=True):
+                if result is not None:
+                    result[block.window] = _front(xp, part)
+    return tuple(None if r is None else r.reshape(*lead, *r.shape[1:]) for r in results)
+
+
+def _front(xp: Any, part: Array) -> Array:
+    return part if part.ndim == 1 else permute(xp, part, (part.ndim - 1, *range(part.ndim - 1)))
+
+
+def _room(part: Array, n: int) -> Array:
+    return np.empty((n, *part.shape[:-1]), dtype=part.dtype)

@@ -1,0 +1,219 @@
+"""The compared fusion rules.
+
+Rules with a belief-function form share one projection. For masses on singletons plus the frame
+let r_k be the ratio of the mass on contract k to the mass on the frame. The canonical conjunctive
+weight of {k} is then w_k = 1 / (1 + r_k), every larger proper subset has weight one, and the
+weight of the empty set cancels when the result is normalised. Hence the cautious minimum of
+weights is the maximum of ratios, the conjunctive (and Dempster) combination multiplies 1 + r_k,
+and the normalised result has mass r_k / (1 + sum r) on {k} and 1 / (1 + sum r) on the frame.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pact_core._array import Array
+from pact_core.columns import Columns, partition_of
+from pact_core.evidence import meet_and_sum, source_evidence
+from pact_core.fusion import Belief, FusionOptions, RuleFunction, register_rule
+from pact_core.sources import GEOMETRY, HANDOVER_ROLES, LANGUAGE, RISK
+
+CAUTIOUS_LOWEST, CAUTIOUS_HIGHEST = 1e-12, 0.99
+"""Reliability range of the cautious rules: no source is dogmatic."""
+
+LOG_FLOOR = 1e-12
+POOLING_ROLES = ("language", "vision", "geometry", "risk")
+"""Roles that the pooling rules declare; one that a handover batch lacks counts as missing."""
+POOLING_QUALITY, POOLING_CONFLICT, POOLING_MISSING = 2.0, 2.0, 4.0
+POOLING_CONFLICT_LIMIT = 0.65
+
+
+def _project(xp: Any, ratio: Array, *, peak_score: bool, eligible: Array | None = None) -> Belief:
+    """Turn mass ratios r, shape [K, n], into pignistic probabilities, score and frame mass."""
+    frame = 1.0 / (1.0 + xp.sum(ratio, axis=0))
+    posterior = (ratio + 1.0 / ratio.shape[0]) * frame
+    return Belief(posterior, None if peak_score else 1.0 - frame, None, frame, eligible)
+
+
+def _normalise(xp: Any, weight: Array) -> Array:
+    """Divide by the sum over contracts; uniform where nothing is left."""
+    total = xp.sum(weight, axis=0)
+    positive = total > 0.0
+    share = weight / xp.where(positive, total, xp.ones_like(total))
+    return xp.where(positive, share, xp.full_like(share, 1.0 / weight.shape[0]))
+
+
+@register_rule("quality_weighted")
+def quality_weighted(x: Columns, options: FusionOptions) -> Belief:
+    """Average the present opinions with weights proportional to quality."""
+    xp = x.xp
+    weight = xp.where(x.present, x.quality, xp.zeros_like(x.quality))
+    return Belief(_normalise(xp, xp.sum(weight[:, None, :] * x.p, axis=0)))
+
+
+@register_rule("product")
+def product(x: Columns, options: FusionOptions) -> Belief:
+    """Multiply the present opinions after discounting each towards uniform."""
+    xp = x.xp
+    rho = xp.where(x.present, x.reliability, xp.zeros_like(x.reliability))[:, None, :]
+    discounted = rho * x.p + (1.0 - rho) / x.p.shape[1]
+    result = discounted[0]
+    for factor in discounted[1:]:
+        result = result * factor
+        largest = xp.max(result, axis=0)  # rescaled, so that many sources cannot underflow
+        result = result / xp.where(largest > 0.0, largest, xp.ones_like(largest))
+    return Belief(_normalise(xp, result))
+
+
+@register_rule("nested_dirichlet")
+def nested_dirichlet(x: Columns, options: FusionOptions) -> Belief:
+    """Compose the present Dirichlet opinions: 1 + r_k = prod_i (1 + e_ik / K)."""
+    xp = x.xp
+    evidence = source_evidence(x, options, x.present)
+    ratio = xp.prod(1.0 + evidence / x.p.shape[1], axis=0) - 1.0
+    enough = x.present_count >= 2
+    ratio = xp.where(enough, ratio, xp.zeros_like(ratio))
+    belief = _project(xp, ratio, peak_score=False, eligible=enough)
+    return belief._replace(evidence=ratio * x.p.shape[1])
+
+
+def _cautious_ratio(x: Columns) -> Array:
+    """Return r = b / u of the discounted masses, zero (vacuous) for missing sources."""
+    xp = x.xp
+    product_of_raw = x.raw_quality * (
+        1.0 - xp.where(x.conflict_absent, xp.zeros_like(x.raw_conflict), x.raw_conflict)
+    )
+    known = xp.where(xp.isfinite(product_of_raw), product_of_raw, xp.zeros_like(product_of_raw))
+    rho = xp.clip(known, CAUTIOUS_LOWEST, CAUTIOUS_HIGHEST)
+    odds = xp.where(x.present, rho / (1.0 - rho), xp.zeros_like(rho))
+    return odds[:, None, :] * x.p
+
+
+@register_rule("global_cautious")
+def global_cautious(x: Columns, options: FusionOptions) -> Belief:
+    """Apply the cautious rule to all present sources, whatever their provenance."""
+    return _project(x.xp, x.xp.max(_cautious_ratio(x), axis=0), peak_score=True)
+
+
+@register_rule("hierarchy_cautious")
+def hierarchy_cautious(x: Columns, options: FusionOptions) -> Belief:
+    """Apply the cautious rule within components, the conjunctive rule across them."""
+    xp = x.xp
+    ratio = _cautious_ratio(x)
+    groups = partition_of(xp, x.component)
+    if groups is not None:
+        total = 1.0 + xp.max(ratio[list(groups[0])], axis=0)
+        for group in groups[1:]:
+            total = total * (1.0 + xp.max(ratio[list(group)], axis=0))
+        return _project(xp, total - 1.0, peak_score=False)
+    total = xp.ones_like(ratio[0])
+    zero = xp.zeros_like(ratio)
+    for j in range(ratio.shape[0]):
+        same = x.component == x.component[j]
+        first = ~xp.any(same[:j], axis=0)
+        widest = xp.max(xp.where((same & first)[:, None, :], ratio, zero), axis=0)
+        total = total * (1.0 + widest)
+    return _project(xp, total - 1.0, peak_score=False)
+
+
+def _log_pool(x: Columns, log_discount: Array | float) -> Belief:
+    xp = x.xp
+    penalty = xp.where(
+        x.present, xp.zeros_like(x.quality), xp.full_like(x.quality, POOLING_MISSING)
+    )
+    logit = POOLING_QUALITY * x.quality - POOLING_CONFLICT * x.conflict - penalty + log_discount
+    weight = xp.exp(logit)
+    absent = _undeclared(x.roles)
+    total = xp.sum(weight, axis=0) + absent * xp.exp(-POOLING_MISSING * xp.ones_like(weight[0]))
+    logs = xp.log(xp.clip(x.p, LOG_FLOOR, None))
+    # A missing declared role adds the same constant to every contract, which cancels below.
+    pooled = xp.sum((weight / total)[:, None, :] * logs, axis=0)
+    likelihood = xp.exp(pooled - xp.max(pooled, axis=0))
+    eligible = xp.max(x.conflict, axis=0) <= POOLING_CONFLICT_LIMIT
+    return Belief(_normalise(xp, likelihood), eligible=eligible)
+
+
+def _undeclared(roles: tuple[str, ...]) -> int:
+    if not set(roles) & set(HANDOVER_ROLES):
+        return 0
+    return len(set(POOLING_ROLES) - set(roles))
+
+
+@register_rule("pooling")
+def pooling(x: Columns, options: FusionOptions) -> Belief:
+    """Pool log probabilities with weights from quality, conflict and availability."""
+    return _log_pool(x, 0.0)
+
+
+@register_rule("provenance_pooling")
+def provenance_pooling(x: Columns, options: FusionOptions) -> Belief:
+    """Pool as above, discounted by the linked present sources with the same leading contract."""
+    xp = x.xp
+    links = []
+    for i in range(x.top.shape[0]):
+        same = (x.component == x.component[i]) & (x.top == x.top[i]) & x.present & x.present[i]
+        others = xp.sum(xp.where(same, xp.ones_like(x.quality), xp.zeros_like(x.quality)), axis=0)
+        links.append(xp.where(x.present[i], others, xp.ones_like(others)))
+    return _log_pool(x, -xp.log(xp.stack(links)))
+
+
+def _dirichlet(x: Columns, options: FusionOptions, total: Array) -> Belief:
+    """Project cumulative evidence E, shape [K, n], with base rate a and prior strength W."""
+    xp = x.xp
+    contracts = total.shape[0]
+    strength = float(contracts) if options.prior_strength is None else options.prior_strength
+    norm = strength + xp.sum(total, axis=0)
+    if options.base_rate is None:
+        prior: Any = strength / contracts
+    else:
+        prior = xp.asarray(options.base_rate, dtype=total.dtype)[:, None] * strength
+    vacuity = strength / norm
+    return Belief((total + prior) / norm, 1.0 - vacuity, total, vacuity, x.observed_count >= 2)
+
+
+@register_rule("pact")
+def pact(x: Columns, options: FusionOptions) -> Belief:
+    """Keep the coordinatewise meet within components and add the budgets across them."""
+    evidence = source_evidence(x, options, x.observed)
+    return _dirichlet(x, options, meet_and_sum(x, evidence, options.missing))
+
+
+@register_rule("pact_singleton")
+def pact_singleton(x: Columns, options: FusionOptions) -> Belief:
+    """Add the evidence of all observed sources as if each were its own component."""
+    return _dirichlet(x, options, x.xp.sum(source_evidence(x, options, x.observed), axis=0))
+
+
+@register_rule("maximum")
+def maximum(x: Columns, options: FusionOptions) -> Belief:
+    """Keep the coordinatewise maximum within components (also exact-copy invariant)."""
+    evidence = source_evidence(x, options, x.observed)
+    return _dirichlet(x, options, meet_and_sum(x, evidence, "zero", maximum=True))
+
+
+@register_rule("representative")
+def representative(x: Columns, options: FusionOptions) -> Belief:
+    """Keep the first source of each component under the common source order."""
+    xp = x.xp
+    evidence = source_evidence(x, options, x.observed)
+    zero = xp.zeros_like(evidence[0])
+    total = evidence[0]
+    for j in range(1, evidence.shape[0]):
+        first = ~xp.any(x.component[:j] == x.component[j], axis=0)
+        total = total + xp.where(first, evidence[j], zero)
+    return _dirichlet(x, options, total)
+
+
+def _single(role: str) -> RuleFunction:
+    def rule(x: Columns, options: FusionOptions) -> Belief:
+        found = x.role_indices(role)
+        if not found:
+            raise ValueError(f"the batch has no {role!r} source; its roles are {x.roles}")
+        return Belief(x.p[found[0]], eligible=x.observed[found[0]])
+
+    rule.__doc__ = f"Use the {role} opinion alone."
+    return rule
+
+
+for _role in (LANGUAGE, GEOMETRY, RISK):
+    register_rule(_role)(_single(_role))
