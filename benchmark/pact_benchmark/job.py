@@ -14,7 +14,9 @@ from pact_benchmark.compare import compare_with_published, summarise
 from pact_benchmark.config import Config
 from pact_benchmark.console import Console
 from pact_benchmark.data import load_benchmark
+from pact_benchmark.decisions import all_decisions
 from pact_benchmark.diagnosis import installed_versions
+from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.generation import generate_into
 from pact_benchmark.preview import contact_sheet
 from pact_benchmark.report import write_report
@@ -41,6 +43,7 @@ def run_all(
     generate_into(run, config, console)
     _draw_sheet(run, config, console)
     done = evaluate_run(run, config, [], jobs, console)
+    _write_decisions(run, config, console)
     write_report(run)
     statistics = collect_statistics(run)
     summary: dict[str, Any] = {
@@ -84,6 +87,17 @@ def evaluate_run(
                 write_result(run, study, run_study(study, context), key)
             bar.advance()
     return [study.id for study in chosen]
+
+
+def _write_decisions(run: RunFolder, config: Config, console: Console) -> None:
+    """Write the held-out decisions of every rule, one Parquet file each."""
+    key = _study_key(run, config, run.file("instances.parquet"))
+    if run.current("decisions", key):
+        return
+    console.say("writing the held-out decisions of every rule")
+    with run.part("decisions", key) as part:
+        for rule, frame in all_decisions(Evaluation(load_benchmark(run))).items():
+            part.frame(f"decisions/{rule}.parquet", frame)
 
 
 def _study_key(run: RunFolder, config: Config, rows: Path) -> str:

@@ -147,6 +147,8 @@ class RunFolder:
             stream.truncate()
             stream.write(str(os.getpid()).encode("ascii"))
             stream.flush()
+            for remains in self.path.rglob(".*.tmp"):  # of a process that was killed while writing
+                remains.unlink(missing_ok=True)
             yield
 
     def file(self, name: str) -> Path:

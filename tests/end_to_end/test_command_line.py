@@ -1,0 +1,149 @@
+"""The command line as people expect it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PACT
+
+COMMANDS = [
+    "run",
+    "scenes",
+    "simulate",
+    "generate",
+    "evaluate",
+    "sweep",
+    "learned",
+    "hrc",
+    "decide",
+    "perf",
+    "report",
+    "compare",
+    "status",
+    "verify",
+    "doctor",
+    "import",
+    "export",
+    "set-transformer",
+]
+
+
+def test_version_and_help(pact) -> None:
+    """`pact --version` prints the version, `pact --help` lists every command."""
+    assert re.match(r"pact \d+\.\d+", pact("--version", check=True).stdout)
+    text = pact("--help", check=True).stdout
+    for command in COMMANDS:
+        assert re.search(rf"^│ {command}\b", text, re.MULTILINE), command
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches(pact, command: str) -> None:
+    """Every command's help says what it does and gives an example."""
+    text = pact(command, "--help", check=True).stdout
+    if command != "scenes":
+        assert "xample" in text
+
+
+def test_unknown_command_is_a_usage_error(pact) -> None:
+    """An unknown command ends with code 2 and no traceback."""
+    result = pact("evaluat")
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+
+
+def test_not_a_run_folder(pact, tmp_path: Path) -> None:
+    """A folder that is no run gives one line that says how to make one, and code 2."""
+    result = pact("evaluate", "--output", tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "pact run" in result.stderr
+
+
+def test_debug_shows_the_traceback(pact, tmp_path: Path) -> None:
+    """`--debug` shows where a user error came from."""
+    result = pact("--debug", "evaluate", "--output", tmp_path)
+    assert "Traceback" in result.stderr
+
+
+def test_unknown_study_lists_the_known(pact, finished_run: Path) -> None:
+    """A study that does not exist is answered with those that do."""
+    result = pact("evaluate", "copis", "--output", finished_run)
+    assert result.returncode == 2
+    assert "copies" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[run]\nsed = 1\n", "line 2: unknown key 'sed' in table [run]; did you mean 'seed'?"),
+        ("\n[opinion]\n", "line 2: unknown key 'opinion'"),
+        ("[run]\nseed = 'x'\n", "line 2: run.seed must be a int"),
+        ("[run\n", "not valid TOML"),
+    ],
+)
+def test_configuration_mistakes_are_named(pact, tmp_path: Path, text: str, expected: str) -> None:
+    """A mistake in a configuration names the file, the line and the nearest valid key."""
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    result = pact("run", "--config", path, "--output", tmp_path / "run")
+    assert result.returncode == 2
+    assert expected in result.stderr
+    assert str(path) in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_json_results_are_json(pact, finished_run: Path) -> None:
+    """`--format json` prints one JSON document on standard output, nothing else."""
+    for arguments in (
+        ["status", finished_run, "--format", "json"],
+        ["verify", finished_run, "--format", "json"],
+        ["doctor", "--format", "json"],
+        ["evaluate", "--list", "--format", "json"],
+        ["evaluate", "design", "--output", finished_run, "--format", "json", "--quiet"],
+        ["compare", "--output", finished_run, "--format", "json"],
+    ):
+        result = pact(*arguments, check=True)
+        json.loads(result.stdout)
+
+
+def test_quiet_is_quiet(pact, finished_run: Path) -> None:
+    """`--quiet` leaves standard error empty."""
+    result = pact("evaluate", "design", "--output", finished_run, "--quiet", check=True)
+    assert result.stderr == ""
+
+
+def test_doctor_names_the_remedy(pact) -> None:
+    """`pact doctor` says for whatever is missing how to get it."""
+    findings = json.loads(pact("doctor", "--format", "json", check=True).stdout)
+    assert {"python", "numpy", "extra sim", "backend kinematic"} <= {f["name"] for f in findings}
+    for finding in findings:
+        if finding["name"].startswith("extra") and not finding["ok"]:
+            assert "pip install" in finding["remedy"]
+
+
+def test_interrupt_stops_cleanly(tmp_path: Path) -> None:
+    """Ctrl-C ends with code 130 and says how to go on; what was finished stays."""
+    process = subprocess.Popen(
+        [PACT, "run", "--backend", "kinematic", "--output", tmp_path / "run", "--jobs", "1"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "run" / "observations.parquet").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "same command" in errors
+    assert "Traceback" not in errors
+    assert not list((tmp_path / "run").rglob("*.tmp"))

@@ -1,0 +1,174 @@
+"""Faults: kills, damage, full and read-only disks, two writers, odd places and clocks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pact_benchmark.errors import PactError
+from pact_benchmark.store import RunFolder, write_atomically
+from tests.conftest import PACT
+
+
+def digests(folder: Path, *, without: tuple[str, ...] = ("run.json", ".lock")) -> dict[str, str]:
+    """Return the SHA-256 of every file below a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in without
+    }
+
+
+def test_killed_run_resumes_to_the_same_bytes(finished_run: Path, tmp_path: Path) -> None:
+    """A run killed with SIGKILL at random moments ends with the same bytes as one that was not."""
+    target = tmp_path / "run"
+    command = [PACT, "run", "--backend", "kinematic", "--jobs", "2", "--quiet", "-o", target]
+    moments = random.Random(20260718)
+    for _ in range(4):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(moments.uniform(2.0, 9.0))
+        process.kill()
+        process.wait()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=280)
+    mine, reference = digests(target), digests(finished_run)
+    mine.pop("report.html"), reference.pop("report.html")  # it names its folder and timings
+    assert mine == reference
+
+
+def test_second_run_recomputes_nothing(finished_run: Path, tmp_path: Path, pact) -> None:
+    """Running the same command again touches no result."""
+    copy = tmp_path / "run"
+    shutil.copytree(finished_run, copy)
+    before = {path: path.stat().st_mtime_ns for path in copy.rglob("*.parquet")}
+    pact("run", "--backend", "kinematic", "--quiet", "-o", copy, check=True)
+    assert {path: path.stat().st_mtime_ns for path in copy.rglob("*.parquet")} == before
+
+
+@pytest.mark.parametrize("name", ["instances.parquet", "observations.parquet", "statistics.json"])
+@pytest.mark.parametrize("damage", ["truncate", "flip", "delete"])
+def test_verify_finds_damage(
+    finished_run: Path, tmp_path: Path, pact, name: str, damage: str
+) -> None:
+    """Damage of any kind is found, named, and comes with the command that mends it."""
+    copy = tmp_path / "run"
+    shutil.copytree(finished_run, copy)
+    path = copy / name
+    content = bytearray(path.read_bytes())
+    if damage == "truncate":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "flip":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    else:
+        path.unlink()
+    result = pact("verify", copy)
+    assert result.returncode == 1
+    assert name in result.stdout
+    assert "rerun: pact" in result.stdout
+
+
+def test_damaged_rows_are_not_used(finished_run: Path, tmp_path: Path, pact) -> None:
+    """A damaged table is made anew by `pact run`, to the same bytes."""
+    copy = tmp_path / "run"
+    shutil.copytree(finished_run, copy)
+    path = copy / "instances.parquet"
+    original = path.read_bytes()
+    path.write_bytes(original[:-100])
+    pact("run", "--backend", "kinematic", "--quiet", "-o", copy, check=True)
+    assert path.read_bytes() == original
+    assert pact("verify", copy).returncode == 0
+
+
+def test_damaged_manifest_is_named(finished_run: Path, tmp_path: Path, pact) -> None:
+    """A damaged run.json gives one line that says what to do."""
+    copy = tmp_path / "run"
+    copy.mkdir()
+    (copy / "run.json").write_text('{"schema": 1, "par', encoding="utf-8")
+    result = pact("status", copy)
+    assert result.returncode == 1
+    assert "damaged" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_two_writers_do_not_meet(tmp_path: Path) -> None:
+    """While one process holds a run, a second one says so and changes nothing."""
+    first = RunFolder.create(tmp_path / "run")
+    with first.lock():
+        result = subprocess.run(
+            [PACT, "run", "--backend", "kinematic", "-o", tmp_path / "run"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert result.returncode == 1
+    assert f"in use by another process (pid {os.getpid()})" in result.stderr
+
+
+def test_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
+    """A write that does not fit leaves the old file and no remains."""
+    script = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from pact_benchmark.store import write_atomically\n"
+        "from pact_benchmark.errors import PactError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try:\n"
+        "    write_atomically(Path(sys.argv[1]), b'x' * 5000)\n"
+        "except PactError as error:\n"
+        "    print(error)\n"
+    )
+    path = tmp_path / "statistics.json"
+    path.write_bytes(b"old")
+    result = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, check=True
+    )
+    assert "cannot write" in result.stdout
+    assert "finished work is kept" in result.stdout
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_unwritable_place_is_one_line(tmp_path: Path, pact) -> None:
+    """An output below a file, where nothing can be made, is one line and no traceback."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    result = pact("run", "--backend", "kinematic", "-o", tmp_path / "file" / "run")
+    assert result.returncode in (1, 2)
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+
+
+def test_odd_place_clock_and_language(finished_run: Path, tmp_path: Path, pact) -> None:
+    """A non-ASCII path, another locale and another time zone give the same bytes."""
+    place = tmp_path / "Übergabe – 手渡し" / "läufe"
+    shutil.copytree(finished_run, place)
+    (place / "studies" / "design.json").unlink()
+    env = {"LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Pacific/Kiritimati", "PYTHONUTF8": "0"}
+    result = pact("evaluate", "design", "--output", place, "--quiet", env=env)
+    assert result.returncode == 0, result.stderr
+    same = "studies/design.json"
+    assert (place / same).read_bytes() == (finished_run / same).read_bytes()
+
+
+def test_manifest_lists_every_file(finished_run: Path) -> None:
+    """run.json holds the checksum of every file of the run, and they are right."""
+    manifest = json.loads((finished_run / "run.json").read_text(encoding="utf-8"))
+    on_disk = digests(finished_run)
+    listed = {name: entry["sha256"] for name, entry in manifest["files"].items()}
+    assert {n: v for n, v in on_disk.items() if not n.startswith("shards/")} == listed
+
+
+def test_atomic_write_into_missing_folder(tmp_path: Path) -> None:
+    """Folders are made as needed; a file in their place is an error."""
+    write_atomically(tmp_path / "a" / "b", b"1")
+    with pytest.raises(PactError, match="cannot write"):
+        write_atomically(tmp_path / "a" / "b" / "c", b"1")

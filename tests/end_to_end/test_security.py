@@ -1,0 +1,110 @@
+"""Inputs are data: nothing in them is executed, escapes its folder or takes unbounded memory."""
+
+from __future__ import annotations
+
+import ast
+import json
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pact_benchmark.errors import PactError, UsageError
+from pact_benchmark.store import RunFolder, frame_from_parquet
+from tests.conftest import PACT, ROOT
+
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+MEMORY = 3_000_000_000
+
+
+def tracked_sources() -> list[Path]:
+    """Return every Python file that is shipped or run by users."""
+    folders = ("pact_core", "scenes", "benchmark", "extension", "scripts")
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def test_no_code_is_made_from_data() -> None:
+    """No shipped file evaluates text, unpickles, or lets NumPy unpickle."""
+    for path in tracked_sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in FORBIDDEN_CALLS, f"{path}: {node.func.id}"
+            if isinstance(node, ast.Import):
+                assert not {alias.name for alias in node.names} & FORBIDDEN_MODULES, path
+            if isinstance(node, ast.ImportFrom):
+                assert node.module not in FORBIDDEN_MODULES, path
+            if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+                assert isinstance(node.value, ast.Constant), path
+                assert node.value.value is False, path
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "a\\..\\x", "C:x"])
+def test_names_cannot_leave_the_run_folder(tmp_path: Path, name: str) -> None:
+    """A file name that leads out of the run folder is refused."""
+    run = RunFolder.create(tmp_path / "run")
+    with pytest.raises(UsageError, match="leads out"):
+        run.file(name)
+
+
+def bounded(*arguments: str, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run `pact` with a cap on its address space."""
+
+    def cap() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+    return subprocess.run(
+        [PACT, *arguments], input=stdin, capture_output=True, preexec_fn=cap, timeout=120
+    )
+
+
+HOSTILE = {
+    "deep nesting": b"[" * 200_000 + b"]" * 200_000,
+    "deep objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "huge number": b'{"sources": [{"role": "language", "quality": 1' + b"0" * 400_000 + b"}]}",
+    "huge exponent": b'{"sources": [{"role": "language", "quality": 1e999999999}]}',
+    "million keys": json.dumps({f"k{i}": i for i in range(1_000_000)}).encode(),
+    "not text": bytes(range(256)) * 50,
+    "nulls": b"\0" * 1000,
+    "lone surrogate": b'{"record_id": "\\ud800", "sources": []}',
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE, ids=lambda case: case.replace(" ", "-"))
+def test_hostile_json_is_an_error_object(case: str) -> None:
+    """Hostile lines give error objects with their line number; the stream goes on."""
+    good = b'{"record_id": "good", "sources": []}'
+    result = bounded("decide", stdin=HOSTILE[case] + b"\n" + good + b"\n")
+    assert result.returncode == 1, result.stderr[-500:]
+    assert b"Traceback" not in result.stderr
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert lines[0]["line"] == 1
+    assert "error" in lines[0]
+
+
+def test_foreign_parquet_is_named(tmp_path: Path) -> None:
+    """A file that is not Parquet, or only half of one, is an error that names it."""
+    for content in (b"", b"PAR1", b"PAR1" + b"\xff" * 5000 + b"PAR1"):
+        path = tmp_path / "rows.parquet"
+        path.write_bytes(content)
+        with pytest.raises(PactError, match=r"rows\.parquet"):
+            frame_from_parquet(path)
+
+
+def test_no_network_at_run_time(finished_run: Path, pact, tmp_path: Path) -> None:
+    """Reading, deciding and evaluating open no socket beyond the local machine."""
+    guard = tmp_path / "sitecustomize.py"
+    guard.write_text(
+        "import socket\n"
+        "def refuse(self, address):\n"
+        "    if self.family != socket.AF_UNIX:\n"
+        "        raise RuntimeError(f'network access: {address}')\n"
+        "socket.socket.connect = refuse\n"
+        "socket.socket.connect_ex = refuse\n",
+        encoding="utf-8",
+    )
+    for command in (["doctor"], ["status", finished_run], ["verify", finished_run]):
+        result = pact(*command, env={"PYTHONPATH": str(tmp_path)})
+        assert "network access" not in result.stderr
+        assert result.returncode == 0, result.stderr
