@@ -13,10 +13,19 @@ from pact_core.admission import (
     response_of,
 )
 from pact_core.batch import SourceBatch
+from pact_core.batched import DecisionBatch, decide_batch
 from pact_core.columns import Columns
 from pact_core.contracts import HANDOVER, RELEASE_NAMES, ContractSet, Response, Status
-from pact_core.decision import MINIMUM_OBSERVED, SELECTION_STOPS, DecisionBatch, decide_batch
+from pact_core.decision import (
+    MINIMUM_OBSERVED,
+    SELECTION_STOPS,
+    Change,
+    Decision,
+    Reading,
+    source_faults,
+)
 from pact_core.fusion import (
+    DEFAULT_OPTIONS,
     MISSING_CONVENTIONS,
     RULES,
     Belief,
@@ -38,30 +47,47 @@ from pact_core.provenance import (
     regroup,
     replicate,
 )
+from pact_core.scalar import decide
 from pact_core.scores import inverse_entropy, posterior_peak, top_two_margin
 from pact_core.sources import HANDOVER_ROLES, CommandState, Source
+from pact_core.stability import (
+    Certificate,
+    certificate,
+    near_copy_loss,
+    perturbation,
+    posterior_bound,
+    score_bound,
+    selection_holds,
+)
+from pact_core.votes import TWO_ORIGINS, decide_votes
 
 __all__ = [
-    "AdmissionPolicy",
-    "Belief",
     "CHECKS",
     "CORROBORATIONS",
-    "Columns",
-    "CommandState",
-    "ContractSet",
-    "DecisionBatch",
-    "Fused",
-    "FusionOptions",
+    "DEFAULT_OPTIONS",
     "HANDOVER",
     "HANDOVER_ROLES",
     "MINIMUM_OBSERVED",
     "MISSING_CONVENTIONS",
     "PRIMARY",
-    "Partition",
     "RELEASE_NAMES",
     "RULES",
-    "Response",
     "SELECTION_STOPS",
+    "TWO_ORIGINS",
+    "AdmissionPolicy",
+    "Belief",
+    "Certificate",
+    "Change",
+    "Columns",
+    "CommandState",
+    "ContractSet",
+    "Decision",
+    "DecisionBatch",
+    "Fused",
+    "FusionOptions",
+    "Partition",
+    "Reading",
+    "Response",
     "Source",
     "SourceBatch",
     "Status",
@@ -69,14 +95,20 @@ __all__ = [
     "admission_response",
     "blocks",
     "bridge",
+    "certificate",
     "components",
     "components_batch",
+    "decide",
     "decide_batch",
+    "decide_votes",
     "from_blocks",
     "fuse",
     "inverse_entropy",
     "is_coarsening",
     "merge",
+    "near_copy_loss",
+    "perturbation",
+    "posterior_bound",
     "posterior_peak",
     "refine",
     "register_rule",
@@ -84,5 +116,8 @@ __all__ = [
     "replicate",
     "response_of",
     "rules",
+    "score_bound",
+    "selection_holds",
+    "source_faults",
     "top_two_margin",
 ]

@@ -84,16 +84,12 @@ def first_maximum(xp: Any, values: Array) -> tuple[Array, Array]:
     Returns:
         The maximum and its index (int8 for K < 128), both of shape [..., n].
     """
-    best = values[..., 0, :]
     small = xp.int8 if values.shape[-2] < 128 else xp.int32
-    position = xp.zeros(best.shape, dtype=small) if xp is np else xp.zeros_like(best, dtype=small)
+    best = values[..., 0, :]
+    position = xp.zeros_like(best, dtype=small)
     for k in range(1, values.shape[-2]):
         candidate = values[..., k, :]
-        better = candidate > best
-        if xp is np:
-            np.copyto(position, k, where=better)
-            best = np.maximum(best, candidate)
-        else:
-            position = xp.where(better, xp.full_like(position, k), position)
-            best = xp.where(better, candidate, best)
+        better = cast(xp, candidate > best, small)
+        position = xp.maximum(position, better * k)  # k only grows, so the last better one wins
+        best = xp.maximum(best, candidate)
     return best, position

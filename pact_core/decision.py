@@ -1,23 +1,15 @@
-"""Selection and admission of a whole batch."""
+"""One decision: what was decided, on which values, and what would have changed it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from pact_core._array import Array
-from pact_core.admission import CHECKS, PRIMARY, AdmissionPolicy, admission_block
-from pact_core.batch import SourceBatch
-from pact_core.columns import Columns, by_block
-from pact_core.contracts import Response, Status
-from pact_core.fusion import (
-    DEFAULT_OPTIONS,
-    Fused,
-    FusionOptions,
-    check_options,
-    fuse_block,
-    rule_named,
-    widen,
-)
+from pact_core.admission import CROSS_ROLE_COMPONENTS, AdmissionPolicy
+from pact_core.contracts import ContractSet, Response, Status
+from pact_core.fusion import FusionOptions
+from pact_core.provenance import Partition, blocks
+from pact_core.sources import LANGUAGE, Source, number, opinion_vector
 
 SELECTION_STOPS = ("base_eligibility", "score_selection")
 """What can withhold a candidate before typed admission; both answer HOLD."""
@@ -26,83 +18,290 @@ MINIMUM_OBSERVED = 2
 """Base eligibility: observed valid sources that a decision needs."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DecisionBatch:
-    """Decisions of a batch.
+class Reading(NamedTuple):
+    """What a source amounts to once its numbers are checked.
 
     Attributes:
-        fused: What the rule said.
-        base_eligible: At least two observed valid sources, boolean, shape [...].
-        selected: Eligible and score at or above the threshold, boolean, shape [...].
-        admission: Code of ``admission_response`` whether selected or not, int8, shape [...].
-        stop: 0 admitted, otherwise 1 + the index in ``stops`` of what withheld it, int8 [...].
-        policy: The admission policy.
+        role: Its role.
+        present: It arrived (z = 0).
+        observed: It arrived and is valid.
+        p: Normalised opinion; uniform where it is not a distribution.
+        quality, conflict: In [0, 1]; 0 where absent.
+        conflict_absent: No conflict value was supplied.
+        top, peak: Leading contract and its probability.
     """
 
-    fused: Fused
-    base_eligible: Array
-    selected: Array
-    admission: Array
-    stop: Array
+    role: str
+    present: bool
+    observed: bool
+    p: Sequence[float]
+    quality: float
+    conflict: float
+    conflict_absent: bool
+    top: int
+    peak: float
+
+    @property
+    def margin(self) -> float:
+        """Leading probability minus the largest of the others."""
+        ordered = sorted(self.p)
+        return ordered[-1] - ordered[-2]
+
+
+class Change(NamedTuple):
+    """One change that would have let the candidate pass the check that stopped it."""
+
+    what: str
+    current: Any
+    needed: Any
+
+
+class Decision(NamedTuple):
+    """The complete decision on one instance.
+
+    Attributes:
+        status: Admitted or withheld.
+        contract: Predicted contract.
+        response: Typed response; none when admitted.
+        check: What stopped it: one of ``SELECTION_STOPS`` or a check of the policy; None when
+            admitted.
+        posterior: pi, in contract order.
+        score: Native selection score s.
+        evidence: Cumulative evidence E, for rules that have one.
+        vacuity: u, for rules that have one.
+        base_eligible: At least two observed valid sources.
+        rule, kappa, threshold: How it was computed.
+        partition: Component label of every source.
+        sources, readings: What was supplied and what it amounts to.
+        policy, contracts, options: The remaining settings.
+    """
+
+    status: Status
+    contract: str
+    response: Response
+    check: str | None
+    posterior: Sequence[float]
+    score: float
+    evidence: Sequence[float] | None
+    vacuity: float | None
+    base_eligible: bool
+    rule: str
+    kappa: float
+    threshold: float | None
+    partition: Partition
+    sources: Sequence[Source]
+    readings: Sequence[Reading]
     policy: AdmissionPolicy
+    contracts: ContractSet
+    options: FusionOptions
+
+    def __repr__(self) -> str:
+        stopped = f" by {self.check}" if self.check else ""
+        return (
+            f"Decision({self.status}{stopped}: contract {self.contract}, "
+            f"response {self.response}, score {self.score:.4f})"
+        )
 
     @property
-    def admitted(self) -> Array:
-        """Whether the candidate may be executed, boolean, shape [...]."""
-        return self.stop == 0
+    def admitted(self) -> bool:
+        """Whether the contract may be executed."""
+        return self.check is None
 
     @property
-    def stops(self) -> tuple[str, ...]:
-        """Names that ``stop`` counts: the two selection conditions, then the checks."""
-        return SELECTION_STOPS + self.policy.checks
+    def components(self) -> tuple[tuple[int, ...], ...]:
+        """Provenance components as tuples of source indices."""
+        return blocks(self.partition)
 
     @property
-    def responses(self) -> tuple[Response, ...]:
-        """Typed response for every value of ``stop``."""
-        held = (Response.HOLD,) * len(SELECTION_STOPS)
-        return (Response.NONE, *held, *(CHECKS[name] for name in self.policy.checks))
+    def supporters(self) -> tuple[int, ...]:
+        """Observed sources whose leading contract is the decision's."""
+        chosen = self.contracts.index(self.contract)
+        return tuple(i for i, r in enumerate(self.readings) if r.observed and r.top == chosen)
 
-    def outcome(self, index: int | tuple[int, ...]) -> tuple[Status, Response, str | None]:
-        """Return status, response and the name of what stopped one instance."""
-        stop = int(self.stop[index])
-        status = Status.WITHHELD if stop else Status.ADMITTED
-        return status, self.responses[stop], self.stops[stop - 1] if stop else None
+    @property
+    def supporting_components(self) -> int:
+        """Number of (complete, if the policy says so) components that hold a supporter."""
+        held = {self.partition[i] for i in self.supporters}
+        if self.policy.complete_components:
+            pairs = zip(self.partition, self.readings, strict=True)
+            held -= {label for label, reading in pairs if not reading.observed}
+        return len(held)
+
+    @property
+    def required_components(self) -> int:
+        """Components that the active corroboration rule asks for."""
+        crossed = self.policy.corroboration == "cross_role"
+        return CROSS_ROLE_COMPONENTS if crossed else self.policy.required_components
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values that the stopping check looked at (corroboration's when admitted)."""
+        return _VALUES[self.check or "component_corroboration"](self)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What would have let it pass the check that stopped it, the smallest change first."""
+        return () if self.check is None else _CHANGES[self.check](self)
+
+    @property
+    def smallest_change(self) -> Change | None:
+        """The smallest change that would have let it pass; None when admitted."""
+        return self.changes[0] if self.check else None
 
 
-def decide_batch(
-    batch: SourceBatch,
-    *,
-    rule: str = "pact",
-    options: FusionOptions = DEFAULT_OPTIONS,
-    threshold: float | Array | None = None,
-    policy: AdmissionPolicy = PRIMARY,
-) -> DecisionBatch:
-    """Fuse, select and admit every instance.
+def source_faults(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Say in words what is wrong with the numbers of a source; empty when nothing is.
 
-    Args:
-        batch: Sources, leading shape [...].
-        rule: Name in ``RULES``.
-        options: Fusion options.
-        threshold: tau, a number or shape [...]; None selects every eligible instance.
-        policy: Typed admission.
+    An absent conflict is a fault here: fusion tolerates it, admission does not.
     """
-    function = rule_named(rule)
-    check_options(batch, options)
+    faults = []
+    if not source.declared_valid:
+        faults.append("declared invalid")
+    if source.opinion is None:
+        faults.append("opinion absent")
+    else:
+        faults += _opinion_faults(source.opinion, names)
+    for name, value in (("quality", source.quality), ("conflict", source.conflict)):
+        checked = number(value)
+        if checked != checked:
+            faults.append(f"{name} {'absent' if value is None else 'not a number'}")
+        elif not 0.0 <= checked <= 1.0:
+            faults.append(f"{name} {checked:g} outside [0, 1]")
+    return tuple(faults)
 
-    def kernel(x: Columns) -> tuple[Array | None, ...]:
-        xp = x.xp
-        result = fuse_block(x, function, options)
-        eligible = x.observed_count >= MINIMUM_OBSERVED
-        selected = eligible
-        if threshold is not None:
-            selected = eligible & (result.score >= x.per_instance(threshold))
-        code = admission_block(x, result.contract, policy)
-        checked = xp.where(code > 0, code + len(SELECTION_STOPS), code)
-        withheld = xp.where(eligible, xp.full_like(code, 2), xp.full_like(code, 1))
-        stop = xp.where(selected, checked, withheld)
-        return (*result, eligible, selected, code, stop)
 
-    results = by_block(batch, kernel)
-    fused = Fused(*widen(results[:6]))
-    eligible, selected, admission, stop = results[6:]
-    return DecisionBatch(fused, eligible, selected, admission, stop, policy)
+def _opinion_faults(opinion: object, names: tuple[str, ...]) -> list[str]:
+    values = opinion_vector(opinion, names)
+    total = sum(values)
+    if all(value != value for value in values):
+        return [f"opinion is not one number for each of {', '.join(names)}"]
+    if not all(abs(value) < float("inf") for value in values):
+        return ["opinion not finite"]
+    if min(values) < 0.0:
+        return ["opinion negative"]
+    return [] if abs(total - 1.0) <= 1e-6 * max(1.0, total) else [f"opinion sums to {total:g}"]
+
+
+def _eligibility_values(d: Decision) -> dict[str, Any]:
+    observed = [r.role for r in d.readings if r.observed]
+    return {"observed": observed, "required": MINIMUM_OBSERVED, "faults": _faults(d)}
+
+
+def _eligibility_changes(d: Decision) -> tuple[Change, ...]:
+    observed = sum(r.observed for r in d.readings)
+    return (Change("observed valid sources", observed, MINIMUM_OBSERVED),)
+
+
+def _score_values(d: Decision) -> dict[str, Any]:
+    return {"score": d.score, "threshold": d.threshold}
+
+
+def _score_changes(d: Decision) -> tuple[Change, ...]:
+    score = Change("score", d.score, d.threshold)
+    if d.evidence is None or d.threshold is None or not d.threshold < 1.0:
+        return (score,)
+    strength = d.options.prior_strength or float(len(d.contracts))
+    needed = strength * d.threshold / (1.0 - d.threshold)
+    return score, Change("total evidence budget", sum(d.evidence), needed)
+
+
+def _command_values(d: Decision) -> dict[str, Any]:
+    states = [s.command for s in d.sources if s.role == LANGUAGE and s.available]
+    return {
+        "missing": any(c is None or c.missing for c in states),
+        "mismatch": any(c is not None and c.mismatch for c in states),
+        "stale": any(c is not None and c.stale for c in states),
+    }
+
+
+def _command_changes(d: Decision) -> tuple[Change, ...]:
+    return tuple(
+        Change(f"command {name}", True, False) for name, on in _command_values(d).items() if on
+    )
+
+
+def _faults(d: Decision) -> dict[str, list[str]]:
+    """Return the faults of the present sources by role (numbered where a role repeats)."""
+    result: dict[str, list[str]] = {}
+    for i, source in enumerate(d.sources):
+        faults = source_faults(source, d.contracts.names) if source.available else ()
+        if faults:
+            key = source.role if source.role not in result else f"{source.role}[{i}]"
+            result[key] = list(faults)
+    return result
+
+
+def _validity_values(d: Decision) -> dict[str, Any]:
+    return {"present": [r.role for r in d.readings if r.present], "faults": _faults(d)}
+
+
+def _validity_changes(d: Decision) -> tuple[Change, ...]:
+    faults = _faults(d)
+    if not faults:
+        return (Change("present sources", 0, 1),)
+    listed = "; ".join(f"{role}: {', '.join(words)}" for role, words in faults.items())
+    return (Change("faults of present sources", listed, "none"),)
+
+
+def _sure_language(d: Decision) -> Reading:
+    present = [r for r in d.readings if r.role == LANGUAGE and r.present]
+    return max(present, key=lambda r: (r.peak >= d.policy.risk_peak, r.quality, r.margin))
+
+
+def _risk_values(d: Decision) -> dict[str, Any]:
+    r = _sure_language(d)
+    return {"risk_present": False, "peak": r.peak, "quality": r.quality, "margin": r.margin}
+
+
+def _risk_changes(d: Decision) -> tuple[Change, ...]:
+    reading, policy = _sure_language(d), d.policy
+    below = [
+        Change("language peak below", reading.peak, policy.risk_peak),
+        Change("language quality below", reading.quality, policy.risk_quality),
+        Change("language margin below", reading.margin, policy.risk_margin),
+    ]
+    below.sort(key=lambda change: change.current - change.needed)
+    return (*below, Change("risk source", "unavailable", "available"))
+
+
+def _corroboration_values(d: Decision) -> dict[str, Any]:
+    held = [d.readings[i] for i in d.supporters]
+    return {
+        "supporters": [r.role for r in held],
+        "minimum_peak": min((r.peak for r in held), default=None),
+        "minimum_quality": min((r.quality for r in held), default=None),
+        "maximum_conflict": max((r.conflict for r in held), default=None),
+        "supporting_components": d.supporting_components,
+        "required_components": d.required_components,
+    }
+
+
+def _corroboration_changes(d: Decision) -> tuple[Change, ...]:
+    found, required = d.supporting_components, d.required_components
+    changes = []
+    if found < required:
+        changes.append(Change("complete supporting components", found, required))
+    if d.policy.corroboration == "cross_role":
+        roles = sorted({d.readings[i].role for i in d.supporters})
+        needed = "language with geometry or risk"
+        if LANGUAGE not in roles or len(roles) < 2:
+            changes.append(Change("supporting roles", ", ".join(roles), needed))
+    return tuple(changes)
+
+
+_VALUES = {
+    "base_eligibility": _eligibility_values,
+    "score_selection": _score_values,
+    "command_consistency": _command_values,
+    "source_validity": _validity_values,
+    "risk_support": _risk_values,
+    "component_corroboration": _corroboration_values,
+}
+_CHANGES = {
+    "base_eligibility": _eligibility_changes,
+    "score_selection": _score_changes,
+    "command_consistency": _command_changes,
+    "source_validity": _validity_changes,
+    "risk_support": _risk_changes,
+    "component_corroboration": _corroboration_changes,
+}

@@ -1,0 +1,275 @@
+"""One decision at a time, in plain Python: the fast path of a control loop.
+
+Gives the same answers as the batched kernels, without their cost per call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from pact_core.admission import CHECKS, CROSS_ROLE_COMPONENTS, PRIMARY, AdmissionPolicy
+from pact_core.batch import SourceBatch
+from pact_core.columns import SUM_HIGH, SUM_LOW
+from pact_core.contracts import HANDOVER, ContractSet, Response, Status
+from pact_core.decision import MINIMUM_OBSERVED, SELECTION_STOPS, Decision, Reading
+from pact_core.fusion import DEFAULT_OPTIONS, FusionOptions, fuse, rule_named
+from pact_core.provenance import Partition, components
+from pact_core.sources import GEOMETRY, LANGUAGE, RISK, Source, number, opinion_vector
+
+_FLOAT = {float}
+
+
+def decide(
+    sources: Sequence[Source],
+    *,
+    rule: str = "pact",
+    kappa: float = 8.0,
+    threshold: float | None = None,
+    policy: AdmissionPolicy = PRIMARY,
+    contracts: ContractSet = HANDOVER,
+    options: FusionOptions = DEFAULT_OPTIONS,
+) -> Decision:
+    """Decide on one instance, from parent sets to typed response.
+
+    Bad numbers never raise: they make their source invalid, and nothing is admitted then.
+
+    Args:
+        sources: The expected sources, unavailable ones included.
+        rule: Name in ``RULES``; ``pact`` takes the fast path.
+        kappa: Evidence scale.
+        threshold: tau; None selects every eligible instance.
+        policy: Typed admission.
+        contracts: The contract set.
+        options: Everything else about fusion; its ``kappa`` is ignored in favour of ``kappa``.
+
+    Raises:
+        ValueError: No source, or an unknown rule.
+    """
+    if not sources:
+        raise ValueError("a decision needs at least one expected source")
+    names = contracts.names
+    readings = [read(source, names) for source in sources]
+    partition = components([source.parents for source in sources])
+    evidence: list[float] | None
+    vacuity: float | None
+    if rule == "pact" and options.missing == "zero":
+        evidence = total = _cumulative(readings, partition, kappa, options.source_scale)
+        posterior, score, vacuity = _project(total, options)
+    else:
+        posterior, score, evidence, vacuity = _batched(sources, rule, kappa, contracts, options)
+    top = posterior.index(max(posterior))
+    observed = [reading.observed for reading in readings]
+    check: str | None
+    eligible = sum(observed) >= MINIMUM_OBSERVED
+    if not eligible:
+        check = SELECTION_STOPS[0]
+    elif threshold is not None and not score >= threshold:
+        check = SELECTION_STOPS[1]
+    else:
+        check = first_failure(sources, readings, partition, top, policy)
+    if check is None:
+        status, response = Status.ADMITTED, Response.NONE
+    else:
+        status, response = Status.WITHHELD, CHECKS.get(check, Response.HOLD)
+    return Decision(
+        status, names[top], response, check, posterior, score, evidence, vacuity, eligible,
+        rule, kappa, threshold, partition, sources, readings, policy, contracts, options,
+    )  # fmt: skip
+
+
+def read(source: Source, names: tuple[str, ...]) -> Reading:
+    """Check the numbers of one source."""
+    values = _vector(source.opinion, names)
+    quality, conflict = source.quality, source.conflict
+    if type(quality) is not float:
+        quality = number(quality)
+    if type(conflict) is not float:
+        conflict = number(conflict)
+    total = sum(values)
+    sound = SUM_LOW <= total <= SUM_HIGH and min(values) >= 0.0 and source.declared_valid
+    if sound:
+        p = [value / total for value in values]
+        peak = max(p)
+        top = p.index(peak)
+    else:
+        peak, top = 1.0 / len(names), 0
+        p = [peak] * len(names)
+    absent = conflict != conflict
+    valid = sound and 0.0 <= quality <= 1.0 and (absent or 0.0 <= conflict <= 1.0)
+    if not valid or absent:
+        quality, conflict = _unit(quality), _unit(conflict)
+    present = source.available
+    return Reading(source.role, present, present and valid, p, quality, conflict, absent, top, peak)
+
+
+def _vector(opinion: object, names: tuple[str, ...]) -> Sequence[float]:
+    values: Sequence[Any]
+    if type(opinion) is list or type(opinion) is tuple:
+        values = opinion
+    elif type(opinion) is dict and len(opinion) == len(names):
+        values = [opinion.get(name) for name in names]
+    else:
+        return opinion_vector(opinion, names)
+    if len(values) == len(names) and set(map(type, values)) == _FLOAT:
+        return values
+    return opinion_vector(opinion, names)
+
+
+def _unit(value: float) -> float:
+    return min(1.0, max(0.0, value)) if isfinite(value) else 0.0
+
+
+def _cumulative(
+    readings: list[Reading],
+    partition: Partition,
+    kappa: float,
+    source_scale: tuple[float, ...] | None,
+) -> list[float]:
+    """Return E: the meet of evidence within components, summed across them."""
+    budgets: dict[int, list[float]] = {}
+    for i, reading in enumerate(readings):
+        if reading.observed:
+            scale = kappa * (reading.quality * (1.0 - reading.conflict))
+            if source_scale is not None:
+                scale *= source_scale[i]
+            vector = [scale * value for value in reading.p]
+        else:
+            vector = [0.0] * len(reading.p)
+        label = partition[i]
+        held = budgets.get(label)
+        budgets[label] = vector if held is None else list(map(min, held, vector))
+    parts = list(budgets.values())
+    return parts[0] if len(parts) == 1 else [sum(column) for column in zip(*parts, strict=True)]
+
+
+def _project(evidence: list[float], options: FusionOptions) -> tuple[list[float], float, float]:
+    """Return posterior, score and vacuity of cumulative evidence."""
+    contracts = len(evidence)
+    strength = float(contracts) if options.prior_strength is None else options.prior_strength
+    norm = strength + sum(evidence)
+    vacuity = strength / norm
+    if options.base_rate is None:
+        prior = strength / contracts
+        return [(value + prior) / norm for value in evidence], 1.0 - vacuity, vacuity
+    pairs = zip(evidence, options.base_rate, strict=True)
+    return [(value + rate * strength) / norm for value, rate in pairs], 1.0 - vacuity, vacuity
+
+
+def _batched(
+    sources: Sequence[Source],
+    rule: str,
+    kappa: float,
+    contracts: ContractSet,
+    options: FusionOptions,
+) -> tuple[list[float], float, list[float] | None, float | None]:
+    """Fuse one instance with the batched kernel of any other rule."""
+    from dataclasses import replace
+
+    rule_named(rule)
+    batch = SourceBatch.from_instances([sources], contracts)
+    fused = fuse(batch, rule, replace(options, kappa=kappa))
+    return (
+        fused.posterior[0].tolist(),
+        float(fused.score[0]),
+        None if fused.evidence is None else fused.evidence[0].tolist(),
+        None if fused.vacuity is None else float(fused.vacuity[0]),
+    )
+
+
+def first_failure(
+    sources: Sequence[Source],
+    readings: list[Reading],
+    partition: Partition,
+    contract: int,
+    policy: AdmissionPolicy,
+) -> str | None:
+    """Return the first check that fails for the candidate contract, or None."""
+    for name in policy.checks:
+        if name == "command_consistency":
+            failed = _command_fails(sources)
+        elif name == "source_validity":
+            failed = _validity_fails(readings)
+        elif name == "risk_support":
+            failed = _risk_fails(readings, policy)
+        else:
+            failed = _corroboration_fails(readings, partition, contract, policy)
+        if failed:
+            return name
+    return None
+
+
+def _command_fails(sources: Sequence[Source]) -> bool:
+    for source in sources:
+        if source.role == LANGUAGE and source.available:
+            command = source.command
+            if command is None or command.missing or command.mismatch or command.stale:
+                return True
+    return False
+
+
+def _validity_fails(readings: list[Reading]) -> bool:
+    arrived = False
+    for reading in readings:
+        if reading.present:
+            arrived = True
+            if reading.conflict_absent or not reading.observed:
+                return True
+    return not arrived
+
+
+def _risk_fails(readings: list[Reading], policy: AdmissionPolicy) -> bool:
+    unwatched = sure = False
+    for reading in readings:
+        if reading.role == RISK:
+            if reading.present:
+                return False
+            unwatched = True
+        elif reading.role == LANGUAGE and reading.present and not sure:
+            sure = (
+                reading.peak >= policy.risk_peak
+                and reading.quality >= policy.risk_quality
+                and reading.margin >= policy.risk_margin
+            )
+    return unwatched and sure
+
+
+def _corroboration_fails(
+    readings: list[Reading], partition: Partition, contract: int, policy: AdmissionPolicy
+) -> bool:
+    mode = policy.corroboration
+    if mode == "off":
+        return False
+    supporters = [i for i, r in enumerate(readings) if r.observed and r.top == contract]
+    if len(supporters) < policy.minimum_supporters:
+        return False
+    if mode == "unanimity" and (
+        len(supporters) < policy.unanimous_sources
+        or len(supporters) < sum(reading.observed for reading in readings)
+    ):
+        return False
+    for i in supporters:
+        reading = readings[i]
+        if (
+            reading.peak < policy.support_peak
+            or reading.quality < policy.support_quality
+            or reading.conflict > policy.support_conflict
+        ):
+            return False
+    found = len(supporting(readings, partition, supporters, complete=policy.complete_components))
+    if mode != "cross_role":
+        return found < policy.required_components
+    roles = {readings[i].role for i in supporters}
+    crossed = LANGUAGE in roles and bool(roles & {GEOMETRY, RISK})
+    return found < CROSS_ROLE_COMPONENTS or not crossed
+
+
+def supporting(
+    readings: Sequence[Reading], partition: Partition, supporters: Sequence[int], *, complete: bool
+) -> set[int]:
+    """Return the labels of the (complete) components that hold a supporter."""
+    labels = {partition[i] for i in supporters}
+    if complete:
+        labels -= {label for label, r in zip(partition, readings, strict=True) if not r.observed}
+    return labels
