@@ -1,0 +1,1 @@
+"""The study on learned multi-view predictions: training, provenance reassignment, coarsening."""
