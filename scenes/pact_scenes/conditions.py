@@ -72,6 +72,8 @@ class SourceState:
         quality: Mean quality, in [0, 1].
         conflict: Mean conflict, in [0, 1].
         spread: The generation concentration is divided by this: 2 doubles the variance.
+        keeps_lead: True: noise never overturns the leading contract.
+        reference_peak: The peak is that of the first condition's language source.
         available: False: the source is missing.
         valid: False: the source is present and declared invalid.
         conflict_recorded: False: the conflict attribute is absent.
@@ -84,6 +86,8 @@ class SourceState:
     quality: float
     conflict: float
     spread: float = 1.0
+    keeps_lead: bool = True
+    reference_peak: bool = False
     available: bool = True
     valid: bool = True
     conflict_recorded: bool = True
@@ -120,19 +124,22 @@ class Condition:
 
 
 _NUMBERS = ("peak", "quality", "conflict", "spread")
-_FLAGS = ("available", "valid", "conflict_recorded")
-_SOURCE_KEYS = frozenset({"like", "quality_shift", *(f.name for f in fields(SourceState))})
+_FLAGS = ("keeps_lead", "available", "valid", "conflict_recorded")
+_SOURCE_KEYS = frozenset(
+    {"like", "quality_shift", "supports", "command", "says", *_NUMBERS, *_FLAGS}
+)
 
 
 def _parse_source(
-    raw: Mapping[str, Any], base: SourceState | None, language_peak: float | None, where: str
+    raw: Mapping[str, Any], base: SourceState | None, *, reference: bool, where: str
 ) -> SourceState:
     unknown = sorted(set(raw) - _SOURCE_KEYS)
     if unknown:
         raise ConfigurationError(f"{where}: unknown key {unknown[0]!r}")
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {"reference_peak": reference}
     if base is not None:
         values = {f.name: getattr(base, f.name) for f in fields(SourceState)}
+        values["reference_peak"] = base.reference_peak and "peak" not in raw
     for key in _NUMBERS:
         if key in raw:
             values[key] = float(raw[key])
@@ -151,23 +158,17 @@ def _parse_source(
             values = {"supports": Supports.NOTHING, "peak": 0.0, "conflict": 0.0} | values
         if values.get("supports") is Supports.NOTHING:
             values.setdefault("peak", 0.0)
-        if language_peak is not None:
-            values["peak"] = language_peak
         return SourceState(**values)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{where}: {error}") from error
 
 
-def parse_conditions(
-    section: Mapping[str, Any], *, language_peak: float | None = None
-) -> tuple[Condition, ...]:
+def parse_conditions(section: Mapping[str, Any]) -> tuple[Condition, ...]:
     """Read conditions from the `conditions` section.
 
     Args:
         section: The section; its table `conditions` maps a name to an entry. A source entry may
             say `like = "<earlier condition>"` and then lists only what differs.
-        language_peak: Replaces the peak of the first condition's language source, and with it
-            that of every source that takes its peak from there.
 
     Raises:
         ConfigurationError: An entry is incomplete or out of range.
@@ -187,8 +188,8 @@ def parse_conditions(
                         f"{where}: like = {raw['like']!r} is not defined above"
                     )
                 base = parsed[raw["like"]].source(role)
-            override = language_peak if role == "language" and not parsed else None
-            sources.append(_parse_source(raw, base, override, where))
+            reference = role == "language" and not parsed
+            sources.append(_parse_source(raw, base, reference=reference, where=where))
         parsed[name] = Condition(
             name=name,
             title=str(entry.get("title", name)),
@@ -199,15 +200,29 @@ def parse_conditions(
     return tuple(parsed.values())
 
 
-def load_conditions(*, language_peak: float | None = None) -> tuple[Condition, ...]:
+def load_conditions() -> tuple[Condition, ...]:
     """Return the shipped conditions."""
-    return parse_conditions(default_section("conditions"), language_peak=language_peak)
+    return parse_conditions(default_section("conditions"))
 
 
-def scaled(condition: Condition, *, quality: float = 1.0, conflict: float = 1.0) -> Condition:
-    """Return the condition with every mean quality and conflict multiplied, kept within [0, 1]."""
+def adjusted(
+    condition: Condition, *, quality: float = 1.0, conflict: float = 1.0, language_peak: float = 0.0
+) -> Condition:
+    """Return the condition under the parameters of the sensitivity sweep.
+
+    Args:
+        condition: Any condition.
+        quality: Multiplies every mean quality; the result stays in [0, 1].
+        conflict: Multiplies every mean conflict; the result stays in [0, 1].
+        language_peak: Replaces the reference peak of language where it is taken over; 0 keeps it.
+    """
     sources = tuple(
-        replace(s, quality=min(1.0, s.quality * quality), conflict=min(1.0, s.conflict * conflict))
+        replace(
+            s,
+            quality=min(1.0, s.quality * quality),
+            conflict=min(1.0, s.conflict * conflict),
+            peak=language_peak if s.reference_peak and language_peak > 0.0 else s.peak,
+        )
         for s in condition.sources
     )
     return replace(condition, sources=sources)

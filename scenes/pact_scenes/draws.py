@@ -109,7 +109,7 @@ def dirichlet(alpha: Floats, key: Keys) -> Floats:
         key: One key per draw, shape [...].
     """
     classes = np.arange(1, alpha.shape[-1] + 1, dtype=np.uint64)
-    keys = bits(key[..., None] + classes * _MIX_1, 0)
+    keys: Keys = bits(np.add(key[..., None], classes * _MIX_1, dtype=np.uint64), 0)
     present = alpha.sum(axis=-1) > 0.0
     draw = np.zeros(alpha.shape)
     parameters = np.maximum(alpha[present], 1e-3)

@@ -156,7 +156,7 @@ class InstanceTable:
         """Return the names of each row's parents, one list per source."""
         columns = self.commands()
         evidence = columns["command_evidence_hash"]
-        rows = []
+        rows: list[tuple[list[str], ...]] = []
         for i in range(len(self)):
             step = f"step{int(self.step[i]):02d}"
             place = [

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pact_scenes import draws
-from pact_scenes.conditions import LABELS, ROLES, Condition, Supports, scaled
+from pact_scenes.conditions import LABELS, ROLES, Condition, Supports, adjusted
 from pact_scenes.configuration import ConfigurationError, default_section
 from pact_scenes.instances import InstanceTable
 
@@ -212,7 +212,7 @@ def synthesise(
     """Make the instances of every observation under every condition and commanded label.
 
     Rows are ordered by observation, condition, label. A row depends on its own scene, step,
-    condition, label and observation (and on the previous scene's), and on `seed`; not on the others.
+    condition, label and observation (and on the previous scene's), and on `seed`; on no other row.
 
     Args:
         observations: One row per scene and step.
@@ -235,11 +235,7 @@ def synthesise(
     cond = np.tile(np.repeat(np.arange(n_cond), n_lab), n_obs)
     label_codes = np.array([LABELS.index(name) for name in labels], dtype=np.int64)
     label = np.tile(label_codes, n_obs * n_cond)
-    adjusted = [
-        scaled(c, quality=params.quality_multiplier, conflict=params.conflict_multiplier)
-        for c in conditions
-    ]
-    states = _States.of(adjusted)
+    states = _States.of(conditions, params)
     steps = np.asarray(observations["step"]).astype(np.int64)
     key = draws.join(
         np.array([draws.key_of(f"seed {seed}")], dtype=np.uint64),
@@ -254,7 +250,8 @@ def synthesise(
     role_keys = np.array([draws.key_of(role) for role in ROLES], dtype=np.uint64)
     source_key = draws.join(key[:, None], role_keys[None, :])
     concentration = params.generation_concentration / states.spread[cond]
-    opinion = draws.dirichlet(mean * concentration[..., None], source_key)
+    drawn = draws.dirichlet(mean * concentration[..., None], source_key)
+    opinion = np.where(states.keeps_lead[cond][..., None], _with_lead(drawn, leads), drawn)
     quality, conflict = _attributes(states, cond, own, old, source_key, params)
     missing = ~states.available[cond]
     opinion[missing] = np.nan
@@ -284,13 +281,24 @@ class _States:
     quality: Floats
     conflict: Floats
     spread: Floats
+    keeps_lead: npt.NDArray[np.bool_]
     available: npt.NDArray[np.bool_]
     recorded: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, conditions: Sequence[Condition]) -> _States:
+    def of(cls, conditions: Sequence[Condition], params: OpinionParams) -> _States:
+        used = [
+            adjusted(
+                c,
+                quality=params.quality_multiplier,
+                conflict=params.conflict_multiplier,
+                language_peak=params.language_peak,
+            )
+            for c in conditions
+        ]
+
         def gather(name: str, dtype: Any) -> npt.NDArray[Any]:
-            return np.array([[getattr(s, name) for s in c.sources] for c in conditions], dtype)
+            return np.array([[getattr(s, name) for s in c.sources] for c in used], dtype)
 
         return cls(
             supports=gather("supports", object),
@@ -298,6 +306,7 @@ class _States:
             quality=gather("quality", np.float64),
             conflict=gather("conflict", np.float64),
             spread=gather("spread", np.float64),
+            keeps_lead=gather("keeps_lead", np.bool_),
             available=gather("available", np.bool_),
             recorded=gather("conflict_recorded", np.bool_),
         )
@@ -306,7 +315,8 @@ class _States:
 def _pick(allowed: npt.NDArray[np.bool_], key: draws.Keys, counter: int) -> Ints:
     """Draw one allowed contract per row, evenly; `allowed` has shape [n, K]."""
     rank = np.floor(draws.uniform(key, counter) * allowed.sum(axis=-1))
-    return np.argmax(np.cumsum(allowed, axis=-1) > rank[:, None], axis=-1).astype(np.int64)
+    chosen: Ints = np.argmax(np.cumsum(allowed, axis=-1) > rank[:, None], axis=-1)
+    return chosen
 
 
 def _leading_contracts(
@@ -346,6 +356,16 @@ def _leading_contracts(
     return leads
 
 
+def _with_lead(opinion: Floats, leads: Ints) -> Floats:
+    """Return the opinions with the largest mass exchanged to the leading contract."""
+    at = np.maximum(leads, 0)[..., None]
+    top = np.argmax(opinion, axis=-1)[..., None]
+    kept = opinion.copy()
+    np.put_along_axis(kept, top, np.take_along_axis(opinion, at, axis=-1), axis=-1)
+    np.put_along_axis(kept, at, np.take_along_axis(opinion, top, axis=-1), axis=-1)
+    return kept
+
+
 def _mean_opinions(
     states: _States,
     cond: Ints,
@@ -375,7 +395,6 @@ def _mean_opinions(
             near = np.exp(-np.abs(classes - position[:, None]) / params.width)
             near[np.arange(chosen.size), leads[chosen, j]] = 0.0
             near /= near.sum(axis=-1, keepdims=True)
-            rest = rest.copy() if rest is even else rest
             rest[chosen] = (1.0 - params.share) / (k - 1)
             rest[chosen, :SCENE_CLASSES] += params.share * near
         led = leads[:, j] >= 0
