@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pact_scenes import configuration
-
 from pact_benchmark.errors import UsageError
 from pact_benchmark.store import digest
+from pact_scenes import configuration
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The main job: scenes → rollouts → instances → studies → report, each part only when it changed."""
+"""The main job: scenes → rollouts → instances → studies → report; only what changed is remade."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def evaluate_run(
     plugins.load("pact.rules")
     chosen = choose_studies(names)
     rows = run.file("instances.parquet")
-    benchmark = load_benchmark(run)
+    benchmark = load_benchmark(run, folds=config.section("folds")["folds"])
     run.describe(rows=benchmark.n, scenes=len(benchmark.scene_ids))
     key = _study_key(run, config, rows)
     context = StudyContext(benchmark, config, jobs, console, run)

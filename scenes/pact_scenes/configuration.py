@@ -18,8 +18,8 @@ from typing import Any
 
 Section = dict[str, Any]
 
-OPEN_TABLES = frozenset({("conditions", "conditions")})
-"""Tables whose entries are named by the user: a new condition is a new entry."""
+OPEN_TABLES = frozenset({("conditions", "conditions"), ("folds", "folds")})
+"""Tables whose entries are named by the user: a new condition or scene is a new entry."""
 
 
 class ConfigurationError(ValueError):
@@ -48,7 +48,9 @@ def load(path: Path | None = None) -> dict[str, Section]:
         text = path.read_text(encoding="utf-8")
         given = tomllib.loads(text)
     except OSError as error:
-        raise ConfigurationError(f"cannot read the configuration {path}: {error.strerror}") from error
+        raise ConfigurationError(
+            f"cannot read the configuration {path}: {error.strerror}"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
     _lay_over(resolved, given, (), path, text)
@@ -68,7 +70,6 @@ def _lay_over(
         if key not in base:
             if where not in OPEN_TABLES:
                 raise ConfigurationError(f"{place}: {_unknown(key, base, where)}")
-            base[key] = {}
             _check_entry(value, base, here, place)
             base[key] = value
         elif isinstance(base[key], dict):
@@ -79,12 +80,15 @@ def _lay_over(
             base[key] = _same_type(value, base[key], here, place)
 
 
-def _check_entry(value: Any, siblings: Mapping[str, Any], here: tuple[str, ...], place: str) -> None:
-    """Check that a new entry of an open table is a table with the keys that its siblings have."""
-    if not isinstance(value, dict):
-        raise ConfigurationError(f"{place}: {'.'.join(here)} must be a table")
-    allowed = {key: None for entry in siblings.values() for key in entry}
-    for key in value:
+def _check_entry(
+    value: Any, siblings: Mapping[str, Any], here: tuple[str, ...], place: str
+) -> None:
+    """Check that a new entry of an open table looks like its siblings."""
+    tables = [entry for entry in siblings.values() if isinstance(entry, dict)]
+    if isinstance(value, dict) != bool(tables):
+        raise ConfigurationError(f"{place}: {'.'.join(here)} is not of the kind of its siblings")
+    allowed = {key: None for entry in tables for key in entry}
+    for key in value if tables else ():
         if key not in allowed:
             raise ConfigurationError(f"{place}: {_unknown(key, allowed, here)}")
 
