@@ -10,6 +10,7 @@ from pact_core.admission import (
     AdmissionPolicy,
     admissible,
     admission_response,
+    register_check,
     response_of,
 )
 from pact_core.batch import SourceBatch
@@ -24,6 +25,7 @@ from pact_core.decision import (
     Reading,
     source_faults,
 )
+from pact_core.direct import fuse_evidence
 from pact_core.fusion import (
     DEFAULT_OPTIONS,
     MISSING_CONVENTIONS,
@@ -103,6 +105,7 @@ __all__ = [
     "decide_votes",
     "from_blocks",
     "fuse",
+    "fuse_evidence",
     "inverse_entropy",
     "is_coarsening",
     "merge",
@@ -111,6 +114,7 @@ __all__ = [
     "posterior_bound",
     "posterior_peak",
     "refine",
+    "register_check",
     "register_rule",
     "regroup",
     "replicate",

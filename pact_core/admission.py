@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pact_core._array import Array, asarray, cast, count, namespace
 from pact_core.batch import SourceBatch
-from pact_core.columns import Columns, by_block, partition_of
+from pact_core.columns import Columns, by_block, per_component
 from pact_core.contracts import Response
 from pact_core.sources import GEOMETRY, LANGUAGE, RISK
 
@@ -18,7 +18,9 @@ CHECKS: dict[str, Response] = {
     "risk_support": Response.HOLD,
     "component_corroboration": Response.CONFIRM,
 }
-"""The checks in the paper's order with the response of a failure."""
+"""Every known check with the response of a failure; the paper's four come first, in order."""
+
+PAPER_CHECKS = tuple(CHECKS)
 
 CORROBORATIONS = ("unanimity", "component_count", "cross_role", "off")
 CROSS_ROLE_COMPONENTS = 2
@@ -44,7 +46,7 @@ class AdmissionPolicy:
 
     corroboration: str = "unanimity"
     required_components: int = 3
-    checks: tuple[str, ...] = tuple(CHECKS)
+    checks: tuple[str, ...] = PAPER_CHECKS
     complete_components: bool = True
     risk_peak: float = 0.90
     risk_quality: float = 0.90
@@ -66,8 +68,6 @@ class AdmissionPolicy:
 
     def without(self, *checks: str) -> AdmissionPolicy:
         """Return the policy with some checks removed."""
-        from dataclasses import replace
-
         return replace(self, checks=tuple(name for name in self.checks if name not in checks))
 
 
@@ -142,31 +142,45 @@ def component_corroboration(x: Columns, contract: Array, policy: AdmissionPolicy
 def supporting_components(x: Columns, support: Array, *, complete: bool) -> Array:
     """Count the (complete) components that hold a supporter, shape [J, n] -> [n]."""
     xp = x.xp
+    held = per_component(xp, x.component, support, xp.any, outside=False, absent=False)
+    whole = per_component(xp, x.component, x.observed, xp.all, outside=True, absent=False)
     number = xp.zeros_like(x.observed_count)
-    groups = partition_of(xp, x.component)
-    if groups is not None:
-        for group in groups:
-            members = list(group)
-            counts = xp.any(support[members], axis=0)
-            if complete:
-                counts = counts & xp.all(x.observed[members], axis=0)
-            number = number + cast(xp, counts, number.dtype)
-        return number
-    for j in range(support.shape[0]):
-        same = x.component == x.component[j]
-        counts = ~xp.any(same[:j], axis=0) & xp.any(same & support, axis=0)
-        if complete:
-            counts = counts & xp.all(x.observed | ~same, axis=0)
-        number = number + cast(xp, counts, number.dtype)
+    for counts, all_observed in zip(held, whole, strict=True):
+        counted = counts & all_observed if complete else counts
+        number = number + cast(xp, counted, number.dtype)
     return number
 
 
-_FAILS: dict[str, Callable[[Columns, Array, AdmissionPolicy], Array]] = {
+CheckFunction = Callable[[Columns, Array, AdmissionPolicy], Array]
+_FAILS: dict[str, CheckFunction] = {
     "command_consistency": command_consistency,
     "source_validity": source_validity,
     "risk_support": risk_support,
     "component_corroboration": component_corroboration,
 }
+
+
+def register_check(name: str, response: Response) -> Callable[[CheckFunction], CheckFunction]:
+    """Register a check of your own, to be named in ``AdmissionPolicy.checks``.
+
+    The function gets a block of instances, the candidate contracts [n] and the policy, and
+    returns which instances fail, boolean, shape [n]. The same function twice is fine, another one
+    under a known name is an error.
+    """
+
+    def add(check: CheckFunction) -> CheckFunction:
+        if _FAILS.get(name, check) is not check or CHECKS.get(name, response) is not response:
+            raise ValueError(f"a check named {name!r} is registered already")
+        _FAILS[name] = check
+        CHECKS[name] = response
+        return check
+
+    return add
+
+
+def check_named(name: str) -> CheckFunction:
+    """Return the function of a registered check."""
+    return _FAILS[name]
 
 
 def admission_block(x: Columns, contract: Array, policy: AdmissionPolicy) -> Array:

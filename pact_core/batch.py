@@ -32,8 +32,8 @@ class SourceBatch:
         command_stale: It carries the previous command over, boolean, shape [...].
         roles: Role of every source, length J.
         contracts: The contract set, length K.
-        component_observed: Labels of the partition built without the sources that are not
-            observed, shape [..., J]; None = no such source bridges others. Read only by the
+        component_present: Labels of the partition built without the unavailable sources, shape
+            [..., J]; None = no unavailable source bridges others. Read only by the
             missing-source conventions ``remove`` and ``isolate``.
     """
 
@@ -48,7 +48,7 @@ class SourceBatch:
     command_stale: Array
     roles: tuple[str, ...]
     contracts: ContractSet = HANDOVER
-    component_observed: Array | None = None
+    component_present: Array | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
@@ -130,24 +130,20 @@ class SourceBatch:
             return np.array([[read(s) for s in row] for row in instances], dtype=dtype)
 
         commands = [_command_flags(row) for row in instances]
-        batch = cls(
+        return cls(
             opinion=column(lambda s: opinion_vector(s.opinion, contracts.names)),
             quality=column(lambda s: number(s.quality)),
             conflict=column(lambda s: number(s.conflict)),
             unavailable=column(lambda s: not s.available, np.bool_),
             declared_invalid=column(lambda s: not s.declared_valid, np.bool_),
             component=np.array([components([s.parents for s in row]) for row in instances]),
+            component_present=np.array([_partition_of_present(row) for row in instances]),
             command_missing=np.array([flags[0] for flags in commands]),
             command_mismatch=np.array([flags[1] for flags in commands]),
             command_stale=np.array([flags[2] for flags in commands]),
             roles=roles,
             contracts=contracts,
         )
-        bare = [
-            _partition_of_observed(row, keep)
-            for row, keep in zip(instances, batch.observed().tolist(), strict=True)
-        ]
-        return replace(batch, component_observed=np.array(bare))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -182,14 +178,14 @@ class SourceBatch:
     def reshape(self, *lead: int) -> SourceBatch:
         """Return the same instances under another leading shape."""
         size = len(self.shape)
-        return self._map(lambda value: value.reshape(*lead, *value.shape[size:]))
+        return self._map(lambda value: value.reshape((*lead, *value.shape[size:])))
 
     def with_component(self, labels: Array) -> SourceBatch:
         """Return the batch under another partition; labels of shape [J] apply to all instances."""
         labels = asarray(labels)
         xp = namespace(self.opinion)
         spread = xp.broadcast_to(labels, (*self.shape, len(self.roles)))
-        return replace(self, component=spread, component_observed=None)
+        return replace(self, component=spread, component_present=None)
 
     def replicate(
         self, source: int, m: int, parents: str = "same", opinion: Array | None = None
@@ -229,7 +225,7 @@ class SourceBatch:
                 values["opinion"][..., sources + c, :] = opinion
             if parents == "new":
                 fresh = xp.max(self.component) + 1 + c
-                for name in ("component", "component_observed"):
+                for name in ("component", "component_present"):
                     if name in values:
                         values[name][..., sources + c] = fresh
         roles = self.roles + tuple(self.roles[i] for i in copies)
@@ -262,9 +258,9 @@ def _command_flags(row: Sequence[Source]) -> tuple[bool, bool, bool]:
     return missing, mismatch, stale
 
 
-def _partition_of_observed(row: Sequence[Source], keep: Sequence[bool]) -> list[int]:
-    """Return labels of the partition among the kept sources; the others stand alone."""
-    kept = [i for i, flag in enumerate(keep) if flag]
+def _partition_of_present(row: Sequence[Source]) -> list[int]:
+    """Return labels of the partition among the available sources; the others stand alone."""
+    kept = [i for i, source in enumerate(row) if source.available]
     label = list(range(len(row)))
     for i, root in zip(kept, components([row[i].parents for i in kept]), strict=True):
         label[i] = kept[root]

@@ -14,6 +14,7 @@ import numpy as np
 
 from pact_core._array import Array, count, first_maximum, is_numpy, namespace, permute, real
 from pact_core.batch import SourceBatch
+from pact_core.provenance import blocks
 
 BLOCK_ELEMENTS = 131_072
 """Opinion numbers per block: 1 MB of float64, small for the cache and large for NumPy."""
@@ -107,9 +108,9 @@ class Columns:
         return self._rows(self.batch.component)
 
     @cached_property
-    def component_observed(self) -> Array:
-        """Labels of the partition built without unobserved sources, shape [J, n]."""
-        labels = self.batch.component_observed
+    def component_present(self) -> Array:
+        """Labels of the partition built without unavailable sources, shape [J, n]."""
+        labels = self.batch.component_present
         return self.component if labels is None else self._rows(labels)
 
     @cached_property
@@ -143,15 +144,48 @@ class Columns:
 
 def partition_of(xp: Any, component: Array) -> tuple[tuple[int, ...], ...] | None:
     """Return the components when all n instances share one partition, else None."""
-    if component.shape[-1] == 0:
+    if component.shape[-1] == 0 or not bool(xp.all(component == component[:, :1])):
         return None
-    first = component[:, :1]
-    if not bool(xp.all(component == first)):
-        return None
-    members: dict[int, list[int]] = {}
-    for i in range(component.shape[0]):
-        members.setdefault(int(first[i, 0]), []).append(i)
-    return tuple(tuple(group) for group in members.values())
+    return blocks([int(label) for label in component[:, 0]])
+
+
+def per_component(
+    xp: Any,
+    component: Array,
+    values: Array,
+    reduce: Callable[..., Array],
+    *,
+    outside: float | bool,
+    absent: float | bool,
+) -> Iterator[Array]:
+    """Yield the reduction over the members of one component after the other.
+
+    Args:
+        xp: Array namespace.
+        component: Labels, shape [J, n].
+        values: What to reduce, shape [J, n] or [J, K, n].
+        reduce: Reduction with an ``axis`` argument, for example ``xp.min``.
+        outside: Neutral element of the reduction.
+        absent: Result for an instance that has no further component.
+
+    Yields:
+        Arrays of shape [n] or [K, n]; every component of an instance appears in exactly one.
+    """
+    groups = partition_of(xp, component)
+    if groups is not None:
+        for group in groups:
+            first, last = group[0], group[-1]
+            dense = last - first == len(group) - 1
+            members = values[first : last + 1] if dense else values[list(group)]
+            yield members[0] if len(group) == 1 else reduce(members, axis=0)
+        return
+    neutral = xp.full_like(values, outside)
+    for j in range(component.shape[0]):
+        same = component == component[j]
+        leads = ~xp.any(same[:j], axis=0)  # the first member speaks for its component
+        inside = same if values.ndim == 2 else same[:, None, :]
+        result = reduce(xp.where(inside, values, neutral), axis=0)
+        yield xp.where(leads, result, xp.full_like(result, absent))
 
 
 def blocks_of(batch: SourceBatch) -> Iterator[Columns]:
@@ -192,7 +226,7 @@ def by_block(
             for result, part in zip(results, parts, strict=True):
                 if result is not None:
                     result[block.window] = _front(xp, part)
-    return tuple(None if r is None else r.reshape(*lead, *r.shape[1:]) for r in results)
+    return tuple(None if r is None else r.reshape((*lead, *r.shape[1:])) for r in results)
 
 
 def _front(xp: Any, part: Array) -> Array:

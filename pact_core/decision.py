@@ -135,18 +135,23 @@ class Decision(NamedTuple):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The values that the stopping check looked at (corroboration's when admitted)."""
-        return _VALUES[self.check or "component_corroboration"](self)
+        """The values that the stopping check looked at (corroboration's when admitted).
+
+        Empty for a check that was registered from outside.
+        """
+        describe = _VALUES.get(self.check or "component_corroboration")
+        return {} if describe is None else describe(self)
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """What would have let it pass the check that stopped it, the smallest change first."""
-        return () if self.check is None else _CHANGES[self.check](self)
+        describe = _CHANGES.get(self.check or "")
+        return () if describe is None else describe(self)
 
     @property
     def smallest_change(self) -> Change | None:
         """The smallest change that would have let it pass; None when admitted."""
-        return self.changes[0] if self.check else None
+        return next(iter(self.changes), None)
 
 
 def source_faults(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:

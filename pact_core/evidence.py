@@ -1,11 +1,12 @@
-"""From opinions to evidence vectors, and the meet within components."""
+"""From opinions to evidence vectors, and the budgets of components."""
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from pact_core._array import Array
-from pact_core.columns import Columns, partition_of
+from pact_core.columns import Columns, per_component
 from pact_core.fusion import FusionOptions
 
 
@@ -19,49 +20,41 @@ def source_evidence(x: Columns, options: FusionOptions, counted: Array) -> Array
     return scale[:, None, :] * x.p
 
 
-def meet_and_sum(x: Columns, evidence: Array, missing: str, *, maximum: bool = False) -> Array:
-    """Return the cumulative evidence: meet within components, sum across, shape [K, n].
+def sum_of_meets(x: Columns, evidence: Array, missing: str = "zero") -> Array:
+    """Return the cumulative evidence E: meet within components, sum across, shape [K, n].
 
     Args:
-        x: The block, for its partition.
+        x: The block, for its partition and availability.
         evidence: Evidence vectors, zero where a source is not observed, shape [J, K, n].
         missing: Missing-source convention, see ``FusionOptions``.
-        maximum: Keep the coordinatewise maximum instead of the meet.
     """
     xp = x.xp
-    component = x.component_observed if missing in ("remove", "isolate") else x.component
-    groups = partition_of(xp, component)
-    counted = None if maximum or missing == "zero" else x.observed
-    if groups is not None and (counted is None or bool(xp.all(counted))):
-        reduce = xp.max if maximum else xp.min
-        return _sum_of_groups(evidence, groups, lambda part: reduce(part, axis=0))
-    return _general(xp, evidence, component, counted, maximum)
-
-
-def _sum_of_groups(evidence: Array, groups: tuple[tuple[int, ...], ...], reduce: Any) -> Array:
-    total: Array = 0.0
-    for group in groups:
-        if len(group) == 1:
-            total = total + evidence[group[0]]
-        elif group[-1] - group[0] == len(group) - 1:
-            total = total + reduce(evidence[group[0] : group[-1] + 1])
-        else:
-            total = total + reduce(evidence[list(group)])
+    if missing == "zero":
+        return sum_of_meets_by(xp, x.component, evidence)
+    component = x.component if missing == "exclude" else x.component_present
+    present = x.present[:, None, :]
+    counted = xp.where(present, evidence, xp.full_like(evidence, inf))
+    total = xp.zeros_like(evidence[0])
+    for meet in per_component(xp, component, counted, xp.min, outside=inf, absent=0.0):
+        total = total + xp.where(xp.isfinite(meet), meet, xp.zeros_like(meet))
     return total
 
 
-def _general(
-    xp: Any, evidence: Array, component: Array, counted: Array | None, maximum: bool
-) -> Array:
-    """Meet and sum when the partition varies; the first member speaks for its component."""
+def sum_of_meets_by(xp: Any, component: Array, evidence: Array) -> Array:
+    """Return E for labels [J, n] and evidence [J, K, n]."""
+    meets = per_component(xp, component, evidence, xp.min, outside=inf, absent=0.0)
+    return sum(meets, start=xp.zeros_like(evidence[0]))
+
+
+def sum_of_joins(x: Columns, evidence: Array) -> Array:
+    """Return the coordinatewise maximum within complete components, summed, shape [K, n].
+
+    As with the meet, a component with a member that is not observed contributes nothing.
+    """
+    xp = x.xp
+    joins = per_component(xp, x.component, evidence, xp.max, outside=0.0, absent=0.0)
+    complete = per_component(xp, x.component, x.observed, xp.all, outside=True, absent=False)
     total = xp.zeros_like(evidence[0])
-    neutral = xp.full_like(evidence, 0.0 if maximum else float("inf"))
-    for j in range(evidence.shape[0]):
-        same = component == component[j]
-        first = ~xp.any(same[:j], axis=0)
-        if counted is not None:
-            same = same & counted
-        members = xp.where(same[:, None, :], evidence, neutral)
-        budget = xp.max(members, axis=0) if maximum else xp.min(members, axis=0)
-        total = total + xp.where(first & xp.any(same, axis=0), budget, xp.zeros_like(budget))
+    for join, whole in zip(joins, complete, strict=True):
+        total = total + xp.where(whole, join, xp.zeros_like(join))
     return total

@@ -114,6 +114,18 @@ def rule_named(name: str) -> RuleFunction:
         raise ValueError(f"unknown rule {name!r}; known: {', '.join(sorted(RULES))}") from None
 
 
+def project_evidence(xp: Any, total: Array, options: FusionOptions) -> Belief:
+    """Project cumulative evidence E, shape [K, n], with base rate a and prior strength W."""
+    contracts = total.shape[0]
+    strength = float(contracts) if options.prior_strength is None else options.prior_strength
+    norm = strength + xp.sum(total, axis=0)
+    prior: Any = strength / contracts
+    if options.base_rate is not None:
+        prior = xp.asarray(options.base_rate, dtype=total.dtype)[:, None] * strength
+    vacuity = strength / norm
+    return Belief((total + prior) / norm, 1.0 - vacuity, total, vacuity)
+
+
 class BlockResult(NamedTuple):
     """A rule's answer for one block with contract and score filled in; instances last."""
 

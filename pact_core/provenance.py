@@ -54,12 +54,14 @@ def components(parents: Sequence[Collection[Hashable]]) -> Partition:
     return tuple(root)
 
 
-def components_batch(parent_ids: Array) -> Array:
+def components_batch(parent_ids: Array, keep: Array | None = None) -> Array:
     """Return component labels for many instances at once.
 
     Args:
         parent_ids: Integer parent identifiers, shape [..., J, P], -1 where a source has fewer
             than P parents.
+        keep: Sources that take part, boolean, shape [..., J]; the others stand alone and link
+            nothing. None = all.
 
     Returns:
         The smallest member index of the component of every source, shape [..., J].
@@ -72,6 +74,8 @@ def components_batch(parent_ids: Array) -> Array:
     known = ids >= 0
     if not bool(xp.all(xp.any(known, axis=-1))):
         raise ValueError("a source has no parents; every source needs at least one")
+    if keep is not None:
+        known = known & keep[..., None]
     sources, width = ids.shape[-2], ids.shape[-1]
     overlap = xp.zeros((*ids.shape[:-2], sources, sources), dtype=known.dtype)
     for a in range(width):

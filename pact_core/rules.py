@@ -13,9 +13,15 @@ from __future__ import annotations
 from typing import Any
 
 from pact_core._array import Array
-from pact_core.columns import Columns, partition_of
-from pact_core.evidence import meet_and_sum, source_evidence
-from pact_core.fusion import Belief, FusionOptions, RuleFunction, register_rule
+from pact_core.columns import Columns, per_component
+from pact_core.evidence import source_evidence, sum_of_joins, sum_of_meets
+from pact_core.fusion import (
+    Belief,
+    FusionOptions,
+    RuleFunction,
+    project_evidence,
+    register_rule,
+)
 from pact_core.sources import GEOMETRY, HANDOVER_ROLES, LANGUAGE, RISK
 
 CAUTIOUS_LOWEST, CAUTIOUS_HIGHEST = 1e-12, 0.99
@@ -100,18 +106,8 @@ def hierarchy_cautious(x: Columns, options: FusionOptions) -> Belief:
     """Apply the cautious rule within components, the conjunctive rule across them."""
     xp = x.xp
     ratio = _cautious_ratio(x)
-    groups = partition_of(xp, x.component)
-    if groups is not None:
-        total = 1.0 + xp.max(ratio[list(groups[0])], axis=0)
-        for group in groups[1:]:
-            total = total * (1.0 + xp.max(ratio[list(group)], axis=0))
-        return _project(xp, total - 1.0, peak_score=False)
     total = xp.ones_like(ratio[0])
-    zero = xp.zeros_like(ratio)
-    for j in range(ratio.shape[0]):
-        same = x.component == x.component[j]
-        first = ~xp.any(same[:j], axis=0)
-        widest = xp.max(xp.where((same & first)[:, None, :], ratio, zero), axis=0)
+    for widest in per_component(xp, x.component, ratio, xp.max, outside=0.0, absent=0.0):
         total = total * (1.0 + widest)
     return _project(xp, total - 1.0, peak_score=False)
 
@@ -158,24 +154,16 @@ def provenance_pooling(x: Columns, options: FusionOptions) -> Belief:
 
 
 def _dirichlet(x: Columns, options: FusionOptions, total: Array) -> Belief:
-    """Project cumulative evidence E, shape [K, n], with base rate a and prior strength W."""
-    xp = x.xp
-    contracts = total.shape[0]
-    strength = float(contracts) if options.prior_strength is None else options.prior_strength
-    norm = strength + xp.sum(total, axis=0)
-    if options.base_rate is None:
-        prior: Any = strength / contracts
-    else:
-        prior = xp.asarray(options.base_rate, dtype=total.dtype)[:, None] * strength
-    vacuity = strength / norm
-    return Belief((total + prior) / norm, 1.0 - vacuity, total, vacuity, x.observed_count >= 2)
+    """Project cumulative evidence E, shape [K, n]; two observed sources make it eligible."""
+    belief = project_evidence(x.xp, total, options)
+    return belief._replace(eligible=x.observed_count >= 2)
 
 
 @register_rule("pact")
 def pact(x: Columns, options: FusionOptions) -> Belief:
     """Keep the coordinatewise meet within components and add the budgets across them."""
     evidence = source_evidence(x, options, x.observed)
-    return _dirichlet(x, options, meet_and_sum(x, evidence, options.missing))
+    return _dirichlet(x, options, sum_of_meets(x, evidence, options.missing))
 
 
 @register_rule("pact_singleton")
@@ -186,9 +174,9 @@ def pact_singleton(x: Columns, options: FusionOptions) -> Belief:
 
 @register_rule("maximum")
 def maximum(x: Columns, options: FusionOptions) -> Belief:
-    """Keep the coordinatewise maximum within components (also exact-copy invariant)."""
+    """Keep the coordinatewise maximum within complete components (exact-copy invariant too)."""
     evidence = source_evidence(x, options, x.observed)
-    return _dirichlet(x, options, meet_and_sum(x, evidence, "zero", maximum=True))
+    return _dirichlet(x, options, sum_of_joins(x, evidence))
 
 
 @register_rule("representative")

@@ -9,9 +9,17 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from pact_core.admission import CHECKS, CROSS_ROLE_COMPONENTS, PRIMARY, AdmissionPolicy
+import numpy as np
+
+from pact_core.admission import (
+    CHECKS,
+    CROSS_ROLE_COMPONENTS,
+    PRIMARY,
+    AdmissionPolicy,
+    check_named,
+)
 from pact_core.batch import SourceBatch
-from pact_core.columns import SUM_HIGH, SUM_LOW
+from pact_core.columns import SUM_HIGH, SUM_LOW, Columns
 from pact_core.contracts import HANDOVER, ContractSet, Response, Status
 from pact_core.decision import MINIMUM_OBSERVED, SELECTION_STOPS, Decision, Reading
 from pact_core.fusion import DEFAULT_OPTIONS, FusionOptions, fuse, rule_named
@@ -68,7 +76,7 @@ def decide(
     elif threshold is not None and not score >= threshold:
         check = SELECTION_STOPS[1]
     else:
-        check = first_failure(sources, readings, partition, top, policy)
+        check = first_failure(sources, readings, partition, top, policy, contracts)
     if check is None:
         status, response = Status.ADMITTED, Response.NONE
     else:
@@ -184,6 +192,7 @@ def first_failure(
     partition: Partition,
     contract: int,
     policy: AdmissionPolicy,
+    contracts: ContractSet,
 ) -> str | None:
     """Return the first check that fails for the candidate contract, or None."""
     for name in policy.checks:
@@ -193,11 +202,25 @@ def first_failure(
             failed = _validity_fails(readings)
         elif name == "risk_support":
             failed = _risk_fails(readings, policy)
-        else:
+        elif name == "component_corroboration":
             failed = _corroboration_fails(readings, partition, contract, policy)
+        else:
+            failed = _registered_fails(name, sources, contract, policy, contracts)
         if failed:
             return name
     return None
+
+
+def _registered_fails(
+    name: str,
+    sources: Sequence[Source],
+    contract: int,
+    policy: AdmissionPolicy,
+    contracts: ContractSet,
+) -> bool:
+    """Run a check that was registered from outside on a block of one instance."""
+    block = Columns(SourceBatch.from_instances([sources], contracts), 0, 1)
+    return bool(check_named(name)(block, np.array([contract]), policy)[0])
 
 
 def _command_fails(sources: Sequence[Source]) -> bool:
