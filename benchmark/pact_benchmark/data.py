@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pact_benchmark.config import load_config
 from pact_benchmark.errors import PactError
 from pact_benchmark.folds import fold_of_scenes
+from pact_benchmark.store import RunFolder
 from pact_core import HANDOVER, SourceBatch, components_batch
 
 Floats = NDArray[np.float64]
@@ -166,11 +167,15 @@ def assemble(
     )
 
 
-def read_instances(path: Path) -> pd.DataFrame:
-    """Read a stored instance table."""
-    if not path.is_file():
-        raise PactError(f"{path} does not exist: run `pact generate` or `pact import` first")
-    return pd.read_parquet(path)
+def load_benchmark(run: RunFolder, folds: Mapping[str, int] | None = None) -> Benchmark:
+    """Return the rows of a stored run.
+
+    Args:
+        run: a run folder with `instances.parquet`.
+        folds: fold of each scene; `None` takes the shipped fold file.
+    """
+    table = load_config().section("folds")["folds"] if folds is None else folds
+    return from_instances(run.read_frame("instances.parquet"), table)
 
 
 def sources_from_frame(frame: pd.DataFrame) -> SourceBatch:
@@ -189,11 +194,14 @@ def sources_from_frame(frame: pd.DataFrame) -> SourceBatch:
     )
     parents = parent_ids([frame[f"{role}_parents"].to_numpy() for role in ROLES])
     missing, mismatch, stale = _command_flags(frame)
-    batch = SourceBatch(
+    unavailable = column("unavailable").astype(bool)
+    alone = parents.max() + 1 + np.arange(len(ROLES))
+    kept = np.where(unavailable[..., None], alone[:, None], parents)
+    return SourceBatch(
         opinion=opinion,
         quality=column("quality").astype(float),
         conflict=column("conflict").astype(float),
-        unavailable=column("unavailable").astype(bool),
+        unavailable=unavailable,
         declared_invalid=column("invalid").astype(bool),
         component=components_batch(parents),
         command_missing=missing,
@@ -201,9 +209,8 @@ def sources_from_frame(frame: pd.DataFrame) -> SourceBatch:
         command_stale=stale,
         roles=ROLES,
         contracts=HANDOVER,
+        component_present=components_batch(kept),
     )
-    kept = np.where(np.asarray(batch.observed())[..., None], parents, -1)
-    return replace(batch, component_observed=components_batch(kept))
 
 
 def parent_ids(columns: list[NDArray[Any]]) -> Ints:

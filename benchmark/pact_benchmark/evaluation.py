@@ -7,7 +7,7 @@ rows, training and test alike; the cutoffs of f are fitted on that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ from pact_benchmark.scores import (
     posterior_score,
 )
 from pact_benchmark.selection import TARGETS, Curve, Ranking, risk_coverage
+from pact_core import PRIMARY as PRIMARY
 from pact_core import AdmissionPolicy, FusionOptions, admission_response, fuse
 
 Floats = NDArray[np.float64]
@@ -61,7 +62,6 @@ WITHOUT_CONCENTRATION = frozenset(
         "risk",
     }
 )
-PRIMARY = AdmissionPolicy()
 WITHOUT_CORROBORATION = AdmissionPolicy(corroboration="off")
 
 
@@ -106,6 +106,7 @@ class Evaluation:
         benchmark: the rows.
         kappa: concentration of each outer fold [F]; `None` selects it by inner folds.
         concentrations: candidates of that selection.
+        policy: the common admission policy.
     """
 
     def __init__(
@@ -114,13 +115,20 @@ class Evaluation:
         *,
         kappa: Sequence[float] | None = None,
         concentrations: Sequence[float] = CONCENTRATIONS,
+        policy: AdmissionPolicy = PRIMARY,
     ) -> None:
         self.benchmark = benchmark
+        self.policy = policy
         self.concentrations = tuple(float(value) for value in concentrations)
         self._given = None if kappa is None else np.asarray(kappa, dtype=np.float64)
         self._outputs: dict[tuple[Variant, float | None], Outputs] = {}
-        self._responses: dict[tuple[Variant, float | None, str], NDArray[np.int8]] = {}
+        self._responses: dict[tuple[Variant, float | None, AdmissionPolicy], NDArray[np.int8]] = {}
         self._held_out: dict[Variant, Outputs] = {}
+
+    @property
+    def without_corroboration(self) -> AdmissionPolicy:
+        """The common admission policy with the corroboration check switched off."""
+        return replace(self.policy, corroboration="off")
 
     @cached_property
     def choice(self) -> ConcentrationChoice:
@@ -160,15 +168,16 @@ class Evaluation:
         return self._outputs[variant, at]
 
     def responses(
-        self, rule: str | Variant, kappa: float | None = None, policy: AdmissionPolicy = PRIMARY
+        self, rule: str | Variant, kappa: float | None = None, policy: AdmissionPolicy | None = None
     ) -> NDArray[np.int8]:
         """Return the admission code of a rule's candidates [n]: 0 admitted, else the check."""
         variant, at = _key(rule, kappa)
-        key = (variant, at, repr(policy))
+        chosen = self.policy if policy is None else policy
+        key = (variant, at, chosen)
         if key not in self._responses:
             contract = self.outputs(variant, at).contract
             self._responses[key] = np.asarray(
-                admission_response(self.benchmark.sources, contract, policy), dtype=np.int8
+                admission_response(self.benchmark.sources, contract, chosen), dtype=np.int8
             )
         return self._responses[key]
 
@@ -196,7 +205,7 @@ class Evaluation:
         return self._held_out[variant]
 
     def held_out_responses(
-        self, rule: str | Variant, policy: AdmissionPolicy = PRIMARY
+        self, rule: str | Variant, policy: AdmissionPolicy | None = None
     ) -> NDArray[np.int8]:
         """Return the admission codes with each row at the concentration of its own fold [n]."""
         parts = [self.responses(rule, kappa, policy) for kappa in self.kappa]
@@ -234,7 +243,7 @@ class Evaluation:
         *,
         score: str = "native",
         stage: Stage = "before",
-        policy: AdmissionPolicy = PRIMARY,
+        policy: AdmissionPolicy | None = None,
         eligible: Bools | None = None,
         models: Sequence[CorrectnessModel] | None = None,
     ) -> tuple[Ranking, ...]:
@@ -244,7 +253,7 @@ class Evaluation:
             rule: name of the rule, or a variant of it.
             score: one of the selection scores.
             stage: `before` admission, or `after`: only rows that pass every check are available.
-            policy: the admission policy of the `after` stage.
+            policy: the admission policy of the `after` stage; `None` takes the common one.
             eligible: rows that may be retained [n]; `None` takes base eligibility.
             models: correctness models to score with; `None` takes those of all rows.
         """
@@ -267,7 +276,7 @@ class Evaluation:
         *,
         score: str = "native",
         stage: Stage = "before",
-        policy: AdmissionPolicy = PRIMARY,
+        policy: AdmissionPolicy | None = None,
         eligible: Bools | None = None,
         models: Sequence[CorrectnessModel] | None = None,
         rows: Bools | None = None,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +17,6 @@ def index_folds(scene_ids: Sequence[str], folds: int = FOLDS) -> dict[str, int]:
     return {scene: index % folds for index, scene in enumerate(sorted(set(scene_ids)))}
 
 
-def read_folds(path: Path) -> dict[str, int]:
-    """Read a fold file: a TOML table `[folds]` that maps each scene id to its fold."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))["folds"]
-    except FileNotFoundError:
-        raise UsageError(f"fold file {path} does not exist") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"fold file {path} is not valid TOML: {error}") from None
-    except KeyError:
-        raise UsageError(f"fold file {path} has no table [folds]: add one, scene = fold") from None
-    for scene, fold in table.items():
-        if not isinstance(fold, int) or isinstance(fold, bool) or fold < 0:
-            raise UsageError(
-                f"fold file {path}: fold of scene {scene!r} is {fold!r}, not a count from 0"
-            )
-    return dict(table)
-
-
 def fold_of_scenes(
     scene_ids: Sequence[str], table: Mapping[str, int] | None = None
 ) -> NDArray[np.int64]:
@@ -44,12 +24,14 @@ def fold_of_scenes(
 
     Args:
         scene_ids: the scenes, each once.
-        table: fold of each scene; `None` takes the index among the sorted ids modulo five.
+        table: fold of each scene. With `None`, or a table that knows none of these scenes, the
+            fold is the index among the sorted ids modulo five.
 
     Raises:
-        UsageError: if `table` lacks a scene, or puts all scenes into one fold.
+        UsageError: if `table` knows only some of the scenes, or all fall into one fold.
     """
-    chosen = index_folds(scene_ids) if table is None else table
+    foreign = table is None or not any(scene in table for scene in scene_ids)
+    chosen = index_folds(scene_ids) if table is None or foreign else table
     unknown = [scene for scene in scene_ids if scene not in chosen]
     if unknown:
         raise UsageError(

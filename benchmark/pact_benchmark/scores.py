@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pact_core import inverse_entropy, posterior_peak, top_two_margin
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-POSTERIOR_SCORES = ("peak", "margin", "inverse_entropy")
+_POSTERIOR_FUNCTIONS = {
+    "peak": posterior_peak,
+    "margin": top_two_margin,
+    "inverse_entropy": inverse_entropy,
+}
+POSTERIOR_SCORES = tuple(_POSTERIOR_FUNCTIONS)
 SCORES = ("native", *POSTERIOR_SCORES, "pooled_correctness")
 SCORE_LABELS = {
     "native": "Native",
@@ -23,18 +30,11 @@ SCORE_LABELS = {
 FITTED_ON = ("product", "nested_dirichlet", "global_cautious", "pact")
 
 PENALTY = 1e-4
-_LOG_FLOOR = 1e-12
 _STEPS = 30
 _STEP_TOLERANCE = 1e-8
 _LINEAR_LIMIT = 30.0
 _VARIANCE_FLOOR = 1e-8
 _SCALE_FLOOR = 1e-12
-
-
-def entropy(posterior: Floats) -> Floats:
-    """Return the entropy in nats of each posterior [..., K]."""
-    safe = np.clip(posterior, _LOG_FLOOR, None)
-    return np.asarray(-np.einsum("...k,...k->...", posterior, np.log(safe)))
 
 
 def posterior_score(posterior: Floats, name: str) -> Floats:
@@ -45,14 +45,11 @@ def posterior_score(posterior: Floats, name: str) -> Floats:
         name: `peak` (largest probability), `margin` (largest minus second largest) or
             `inverse_entropy` (1 − H / ln K).
     """
-    if name == "peak":
-        return np.asarray(posterior.max(axis=-1))
-    if name == "margin":
-        top = np.partition(posterior, -2, axis=-1)[..., -2:]
-        return np.asarray(top[..., 1] - top[..., 0])
-    if name == "inverse_entropy":
-        return np.asarray(1.0 - entropy(posterior) / np.log(posterior.shape[-1]))
-    raise ValueError(f"unknown posterior score {name!r}: choose from {', '.join(POSTERIOR_SCORES)}")
+    if name not in _POSTERIOR_FUNCTIONS:
+        raise ValueError(
+            f"unknown posterior score {name!r}: choose from {', '.join(POSTERIOR_SCORES)}"
+        )
+    return np.asarray(_POSTERIOR_FUNCTIONS[name](posterior))
 
 
 def correctness_features(posterior: Floats, observed: NDArray[Any] | None) -> Floats:
@@ -62,9 +59,10 @@ def correctness_features(posterior: Floats, observed: NDArray[Any] | None) -> Fl
         posterior: probabilities [n, K].
         observed: number of observed valid sources [n], or `None` to leave it out.
     """
+    nats = (1.0 - posterior_score(posterior, "inverse_entropy")) * np.log(posterior.shape[-1])
     columns = [
         posterior,
-        entropy(posterior)[:, None],
+        nats[:, None],
         posterior_score(posterior, "peak")[:, None],
         posterior_score(posterior, "margin")[:, None],
     ]

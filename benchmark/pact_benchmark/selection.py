@@ -50,7 +50,7 @@ class Ranking:
 
 def target_counts(targets: float | Floats, n: int) -> Ints:
     """Return how many of `n` training rows each target coverage asks for (half to even)."""
-    return np.rint(np.atleast_1d(targets) * n).astype(np.int64)
+    return np.asarray(np.rint(np.atleast_1d(targets) * n), dtype=np.int64)
 
 
 def cutoffs(scores: Floats, counts: Ints) -> Floats:
@@ -298,7 +298,7 @@ def coverage_at_risk(curve: Curve, risk: float) -> float:
 
 def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
     """Return part / whole, 0 where the whole is 0."""
-    return np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
+    return np.asarray(np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0))
 
 
 def _areas(

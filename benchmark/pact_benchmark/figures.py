@@ -1,0 +1,99 @@
+"""The pictures of the selective evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from pact_benchmark.metrics import Reliability
+from pact_benchmark.plotting import RULE_STYLE, new_figure
+from pact_benchmark.selection import Curve
+from pact_benchmark.study import Statistic
+
+_COVERAGE = (0.05, 0.45)
+
+
+def risk_coverage(curves: Mapping[str, Curve], operating_target: float, title: str) -> Figure:
+    """Draw conditional risk against coverage, one line per rule."""
+    figure = new_figure(6.4, 4.0)
+    axes = figure.add_subplot()
+    for rule, curve in curves.items():
+        coverage, risk = curve.coverage, curve.risk
+        shown = (coverage >= _COVERAGE[0]) & (coverage <= _COVERAGE[1])
+        axes.plot(coverage[shown], risk[shown], markevery=5, **_look(rule))
+    axes.axvline(operating_target, color="0.4", linestyle="--", linewidth=1.0)
+    axes.set(
+        title=title,
+        xlabel="Coverage",
+        ylabel="Conditional risk",
+        xlim=_COVERAGE,
+        ylim=(-0.02, 1.02),
+    )
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def score_dependence(values: pd.DataFrame, support: tuple[float, float]) -> Figure:
+    """Draw the area of each rule (rows, by label) under each score (columns)."""
+    figure = new_figure(6.4, 3.6)
+    axes = figure.add_subplot()
+    by_label = {style.label: rule for rule, style in RULE_STYLE.items()}
+    place = np.arange(len(values.columns))
+    for label, row in values.iterrows():
+        look = _look(by_label[str(label)])
+        axes.plot(place, row.to_numpy(float), **look)
+    axes.set_xticks(place, [str(name) for name in values.columns])
+    axes.set(xlabel="Selection score", ylabel=_area_label(support))
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def areas(values: Mapping[str, Statistic], support: tuple[float, float]) -> Figure:
+    """Draw one area with its interval per rule."""
+    figure = new_figure(6.4, 3.0)
+    axes = figure.add_subplot()
+    shown = [(rule, found) for rule, found in values.items() if found.value is not None]
+    shown.sort(key=lambda item: -float(item[1].value or 0.0))
+    for place, (rule, found) in enumerate(shown):
+        style, value = RULE_STYLE[rule], float(found.value or 0.0)
+        spread = [
+            [0.0 if found.low is None else max(value - found.low, 0.0)],
+            [0.0 if found.high is None else max(found.high - value, 0.0)],
+        ]
+        axes.errorbar(value, place, xerr=spread, fmt=style.marker, color=style.colour, capsize=3)
+    axes.set_yticks(range(len(shown)), [RULE_STYLE[rule].label for rule, _ in shown])
+    axes.set(xlabel=_area_label(support))
+    return figure
+
+
+def reliability(diagrams: Mapping[str, Reliability]) -> Figure:
+    """Draw confidence against accuracy, one panel per rule, with the share of rows as bars."""
+    columns = 4
+    rows = -(-len(diagrams) // columns)
+    figure = new_figure(2.1 * columns, 2.2 * rows)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, (rule, diagram) in zip(panels, diagrams.items(), strict=False):
+        look = _look(rule)
+        filled = diagram.count > 0
+        share = diagram.count / max(int(diagram.count.sum()), 1)
+        axes.bar(diagram.lower + 0.05, share, width=0.1, color="0.85", edgecolor="0.7")
+        axes.plot([0, 1], [0, 1], color="0.5", linestyle=":", linewidth=1.0)
+        axes.plot(diagram.confidence[filled], diagram.accuracy[filled], **look)
+        axes.set_title(look["label"], fontsize=8)
+    for axes in panels[len(diagrams) :]:
+        axes.set_visible(False)
+    figure.supxlabel("Confidence (posterior peak)")
+    figure.supylabel("Accuracy; share of rows (bars)")
+    return figure
+
+
+def _look(rule: str) -> dict[str, Any]:
+    return dict(RULE_STYLE[rule].kwargs)
+
+
+def _area_label(support: tuple[float, float]) -> str:
+    return f"ncsAURC over coverage [{support[0]:.2f}, {support[1]:.2f}]"

@@ -1,0 +1,237 @@
+"""Matched comparison: singleton or provenance partition, with or without corroboration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pact_benchmark.data import ADVERSARIAL
+from pact_benchmark.estimates import (
+    Area,
+    Estimator,
+    Settings,
+    contrast,
+    estimator,
+    evaluation_of,
+    settings_of,
+)
+from pact_benchmark.evaluation import Evaluation
+from pact_benchmark.selection import Curve, target_counts, threshold
+from pact_benchmark.study import Statistic, StudyContext, StudyResult, Table, study
+from pact_core import AdmissionPolicy, response_of
+
+Bools = NDArray[np.bool_]
+
+PARTITIONS = {"singleton": "pact_singleton", "provenance": "pact"}
+POLICIES = ("without_corroboration", "with_corroboration")
+
+
+@study(
+    "matched",
+    title="Matched partition × corroboration",
+    purpose="the four cells under one score, their contrasts, and what corroboration reroutes",
+    order=50,
+)
+def run(context: StudyContext) -> StudyResult:
+    """Run the study."""
+    return compute(evaluation_of(context), settings_of(context))
+
+
+def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
+    """Measure the four cells in each stratum, and the contrasts between them."""
+    benchmark = evaluation.benchmark
+    strata: dict[str, Bools | None] = {
+        "all": None,
+        "present": benchmark.sources_present,
+        "without_adversarial": ~benchmark.in_condition(ADVERSARIAL),
+    }
+    primary = estimator(settings, "matched")
+    narrow = replace(primary, support=settings.narrow_support)
+    point = estimator(settings, "matched_operating_point")
+    statistics: dict[str, Statistic] = {}
+    tables = []
+    for name, rows in strata.items():
+        curves = _curves(evaluation, rows)
+        cells = Cells({key: primary.area(curve) for key, curve in curves.items()})
+        narrow_cells = Cells({key: narrow.area(curve) for key, curve in curves.items()})
+        statistics |= cells.statistics(name) | narrow_cells.statistics(f"{name}_to_035")
+        statistics |= _operating_points(curves, point, name, settings)
+        tables.append(_cell_frame(name, curves, cells, narrow_cells, settings))
+    statistics |= _named_panel_c(statistics)
+    return StudyResult(
+        statistics,
+        tables=[
+            Table(
+                "matched",
+                "Matched partition × corroboration under the score 1 − u",
+                pd.concat(tables, ignore_index=True),
+                "After admission; cutoffs refitted within each stratum. Contrasts in the "
+                "statistics are means over resamples.",
+            ),
+            Table(
+                "route_transitions",
+                "Routes without and with corroboration, at the cutoffs fitted without it",
+                _transitions(evaluation, settings),
+            ),
+        ],
+        reading="The contrasts compare complete decision rules; they do not separate what the "
+        "partition and the check each cause. Negative favours the provenance partition.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Areas of the four cells, by partition and policy."""
+
+    areas: dict[tuple[str, str], Area]
+
+    def statistics(self, stratum: str) -> dict[str, Statistic]:
+        """Return the cells, the four simple effects and the interaction in one stratum."""
+        off, on = POLICIES
+        found = {
+            f"matched.{partition}.{policy}.{stratum}": area.statistic()
+            for (partition, policy), area in self.areas.items()
+        }
+        for policy in POLICIES:
+            found[f"matched.partition_effect.{policy}.{stratum}"] = self.areas[
+                "provenance", policy
+            ].minus(self.areas["singleton", policy], mean=True)
+        for partition in PARTITIONS:
+            found[f"matched.corroboration_effect.{partition}.{stratum}"] = self.areas[
+                partition, on
+            ].minus(self.areas[partition, off], mean=True)
+        found[f"matched.interaction.{stratum}"] = self._interaction()
+        return found
+
+    def _interaction(self) -> Statistic:
+        off, on = POLICIES
+        parts = [
+            (1, self.areas["provenance", on]),
+            (-1, self.areas["singleton", on]),
+            (-1, self.areas["provenance", off]),
+            (1, self.areas["singleton", off]),
+        ]
+        n = parts[0][1].n
+        value, draws = 0.0, np.zeros(parts[0][1].draws.shape)
+        for sign, area in parts:
+            if area.value is None:
+                return Statistic(None, n=n, note=area.note)
+            value, draws = value + sign * area.value, draws + sign * area.draws
+        return contrast(value, draws, n, mean=True)
+
+
+def _curves(evaluation: Evaluation, rows: Bools | None) -> dict[tuple[str, str], Curve]:
+    policies = dict(
+        zip(POLICIES, (evaluation.without_corroboration, evaluation.policy), strict=True)
+    )
+    return {
+        (partition, name): evaluation.curve(rule, stage="after", policy=policy, rows=rows)
+        for (partition, rule), (name, policy) in product(PARTITIONS.items(), policies.items())
+    }
+
+
+def _operating_points(
+    curves: dict[tuple[str, str], Curve], estimate: Estimator, stratum: str, settings: Settings
+) -> dict[str, Statistic]:
+    """Return the share of wrong and correct admissions of each cell at the operating target."""
+    found = {}
+    suffix = f"at_{round(100 * settings.operating_target):03d}"
+    for (partition, policy), curve in curves.items():
+        position = curve.index(settings.operating_target)
+        admitted, wrong = curve.admitted[:, position], curve.wrong[:, position]
+        prefix = f"matched.{partition}.{policy}.{stratum}"
+        found[f"{prefix}.wrong_all_{suffix}"] = estimate.share(wrong, curve.n)
+        found[f"{prefix}.correct_all_{suffix}"] = estimate.share(admitted - wrong, curve.n)
+    return found
+
+
+def _named_panel_c(statistics: dict[str, Statistic]) -> dict[str, Statistic]:
+    """Return the sensitivity without adversarial consensus under its published names."""
+    stratum = "with_corroboration.without_adversarial"
+    return {
+        "matched.singleton.without_adversarial": statistics[f"matched.singleton.{stratum}"],
+        "matched.provenance.without_adversarial": statistics[f"matched.provenance.{stratum}"],
+        "matched.partition_effect.without_adversarial": statistics[
+            f"matched.partition_effect.{stratum}"
+        ],
+    }
+
+
+def _cell_frame(
+    stratum: str,
+    curves: dict[tuple[str, str], Curve],
+    cells: Cells,
+    narrow: Cells,
+    settings: Settings,
+) -> pd.DataFrame:
+    rows = []
+    for (partition, policy), curve in curves.items():
+        point = curve.at(settings.operating_target)
+        rows.append(
+            {
+                "stratum": stratum,
+                "partition": partition,
+                "corroboration": policy == "with_corroboration",
+                "rows": int(curve.n.sum()),
+                "ncsAURC": cells.areas[partition, policy].value,
+                "ncsAURC narrow": narrow.areas[partition, policy].value,
+                "coverage": point.coverage,
+                "R_all": point.wrong_all,
+                "C_all": point.correct_all,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _transitions(evaluation: Evaluation, settings: Settings) -> pd.DataFrame:
+    """Return how many rows move between which routes when corroboration is switched on.
+
+    Cutoffs come from the policy without corroboration and stay fixed. Rows below them, or not
+    base-eligible, are withheld by score.
+    """
+    benchmark = evaluation.benchmark
+    frames = []
+    for partition, rule in PARTITIONS.items():
+        selected = _selected(evaluation, rule, settings)
+        outputs = evaluation.held_out(rule)
+        off, on = (
+            _routes(evaluation.held_out_responses(rule, policy), policy)
+            for policy in (evaluation.without_corroboration, evaluation.policy)
+        )
+        frame = pd.DataFrame(
+            {
+                "partition": partition,
+                "sources present": benchmark.sources_present,
+                "without": np.where(selected, off, "score withheld"),
+                "with": np.where(selected, on, "score withheld"),
+                "rows": 1,
+                "correct": outputs.correct,
+            }
+        )
+        keys = ["partition", "sources present", "without", "with"]
+        frames.append(frame.groupby(keys, as_index=False).sum())
+    return pd.concat(frames, ignore_index=True)
+
+
+def _selected(evaluation: Evaluation, rule: str, settings: Settings) -> Bools:
+    """Return the base-eligible held-out rows at or above the cutoff without corroboration."""
+    benchmark = evaluation.benchmark
+    chosen = np.zeros(benchmark.n, dtype=bool)
+    rankings = evaluation.rankings(rule, stage="after", policy=evaluation.without_corroboration)
+    for fold, ranking in enumerate(rankings):
+        train = benchmark.fold != fold
+        count = int(target_counts(settings.operating_target, int(train.sum()))[0])
+        cutoff = threshold(ranking.score[train], ranking.available[train], count)
+        chosen |= ~train & benchmark.base_eligible & (ranking.score >= cutoff)
+    return chosen
+
+
+def _routes(codes: NDArray[np.int8], policy: AdmissionPolicy) -> NDArray[np.str_]:
+    """Return the route of each admission code: admit, hold, confirm or fallback."""
+    names = ["admit"]
+    names += [response_of(code, policy).value for code in range(1, len(policy.checks) + 1)]
+    return np.asarray(names)[codes]
