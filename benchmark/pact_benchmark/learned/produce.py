@@ -19,7 +19,13 @@ from pact_benchmark.learned import datasets
 from pact_benchmark.learned.arms import nested_evidence
 from pact_benchmark.learned.datasets import MultiView, Scaling, scale, stratified_split
 from pact_benchmark.learned.evidence import EvidenceSet, IntArray, evidence_to_npz, read_evidence
-from pact_benchmark.learned.training import Model, Recipe, TrainingRun, train_evidence
+from pact_benchmark.learned.training import (
+    Model,
+    Recipe,
+    TrainingRun,
+    resolve_device,
+    train_evidence,
+)
 from pact_benchmark.store import RunFolder, digest
 
 TRAINING_VERSION = 1
@@ -140,7 +146,7 @@ class Workshop:
 
     run: RunFolder
     console: Console
-    device: str = "cpu"
+    device: str = "auto"
     threads: int = 1
 
     def evidence(
@@ -178,7 +184,7 @@ class Workshop:
                 recipe,
                 runs,
                 data.facts.classes,
-                device=self.device,
+                device=resolve_device(self.device),
                 threads=self.threads,
                 progress=lambda _: bar.advance(),
             )
@@ -242,7 +248,7 @@ def produce(
         every = _fixed_split(shop, tmc_data, plan.tmc, plan, Scaling.SEPARATE, ("hw", "tmc"))
         results["hw_tmc_all"] = every
         results["hw_tmc"] = every.take_records(ledger_half(every.label[0], plan.split_seed))
-    rcml_data = plain if plain is not None or plan.first_only else split
+    rcml_data = plain or split
     if rcml_data is not None:
         results["hw_rcml"] = _fixed_split(
             shop, rcml_data, plan.rcml, plan, Scaling.ALL, ("hw", "rcml")
@@ -390,7 +396,7 @@ def _cross_validate(shop: Workshop, data: MultiView, plan: Plan, seed: int) -> d
             plan.tmc,
             runs,
             data.facts.classes,
-            device=shop.device,
+            device=resolve_device(shop.device),
             threads=shop.threads,
             progress=lambda _: bar.advance(),
         )
