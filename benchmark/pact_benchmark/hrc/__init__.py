@@ -1,0 +1,1 @@
+"""Offline human–robot-collaboration admission from recorded model outputs."""
