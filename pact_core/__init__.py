@@ -49,7 +49,7 @@ from pact_core.provenance import (
     regroup,
     replicate,
 )
-from pact_core.scalar import decide
+from pact_core.scalar import admission_check, check_response, decide
 from pact_core.scores import inverse_entropy, posterior_peak, top_two_margin
 from pact_core.sources import HANDOVER_ROLES, CommandState, Source
 from pact_core.stability import (
@@ -94,10 +94,12 @@ __all__ = [
     "SourceBatch",
     "Status",
     "admissible",
+    "admission_check",
     "admission_response",
     "blocks",
     "bridge",
     "certificate",
+    "check_response",
     "components",
     "components_batch",
     "decide",

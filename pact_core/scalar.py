@@ -77,10 +77,8 @@ def decide(
         check = SELECTION_STOPS[1]
     else:
         check = first_failure(sources, readings, partition, top, policy, contracts)
-    if check is None:
-        status, response = Status.ADMITTED, Response.NONE
-    else:
-        status, response = Status.WITHHELD, CHECKS.get(check, Response.HOLD)
+    status = Status.ADMITTED if check is None else Status.WITHHELD
+    response = check_response(check)
     return Decision(
         status, names[top], response, check, posterior, score, evidence, vacuity, eligible,
         rule, kappa, threshold, partition, sources, readings, policy, contracts, options,
@@ -130,7 +128,7 @@ def _unit(value: float) -> float:
 
 
 def _cumulative(
-    readings: list[Reading],
+    readings: Sequence[Reading],
     partition: Partition,
     kappa: float,
     source_scale: tuple[float, ...] | None,
@@ -188,7 +186,7 @@ def _batched(
 
 def first_failure(
     sources: Sequence[Source],
-    readings: list[Reading],
+    readings: Sequence[Reading],
     partition: Partition,
     contract: int,
     policy: AdmissionPolicy,
@@ -209,6 +207,29 @@ def first_failure(
         if failed:
             return name
     return None
+
+
+def admission_check(decision: Decision) -> str | None:
+    """Return the check that typed admission alone fails for a decision's contract, or None.
+
+    Differs from ``decision.check`` only where selection withheld the candidate before.
+    """
+    if decision.check not in SELECTION_STOPS:
+        return decision.check
+    contract = decision.contracts.index(decision.contract)
+    return first_failure(
+        decision.sources,
+        decision.readings,
+        decision.partition,
+        contract,
+        decision.policy,
+        decision.contracts,
+    )
+
+
+def check_response(check: str | None) -> Response:
+    """Return the typed response to what stopped a decision, by name; none for None."""
+    return Response.NONE if check is None else CHECKS.get(check, Response.HOLD)
 
 
 def _registered_fails(
@@ -232,7 +253,7 @@ def _command_fails(sources: Sequence[Source]) -> bool:
     return False
 
 
-def _validity_fails(readings: list[Reading]) -> bool:
+def _validity_fails(readings: Sequence[Reading]) -> bool:
     arrived = False
     for reading in readings:
         if reading.present:
@@ -242,7 +263,7 @@ def _validity_fails(readings: list[Reading]) -> bool:
     return not arrived
 
 
-def _risk_fails(readings: list[Reading], policy: AdmissionPolicy) -> bool:
+def _risk_fails(readings: Sequence[Reading], policy: AdmissionPolicy) -> bool:
     unwatched = sure = False
     for reading in readings:
         if reading.role == RISK:
@@ -259,7 +280,7 @@ def _risk_fails(readings: list[Reading], policy: AdmissionPolicy) -> bool:
 
 
 def _corroboration_fails(
-    readings: list[Reading], partition: Partition, contract: int, policy: AdmissionPolicy
+    readings: Sequence[Reading], partition: Partition, contract: int, policy: AdmissionPolicy
 ) -> bool:
     mode = policy.corroboration
     if mode == "off":

@@ -1,0 +1,120 @@
+"""`pact decide`: decisions on instances of your own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pact_benchmark.commands._options import ConfigOption, FormatOption, QuietOption
+from pact_benchmark.console import Console, Format, emit_json, to_jsonable
+
+
+class InputFormat(StrEnum):
+    """What the lines are."""
+
+    INSTANCE = "instance"
+    RELEASE = "release"
+
+
+class Corroboration(StrEnum):
+    """When support must come from several components."""
+
+    UNANIMITY = "unanimity"
+    COMPONENT_COUNT = "component_count"
+    CROSS_ROLE = "cross_role"
+    OFF = "off"
+
+
+def decide(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="JSON lines, plain or gzip; standard input when left out."),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option("--rule", "-r", help="Fusion rule, may be repeated; or: all. Default: pact."),
+    ] = None,
+    kappa: Annotated[float, typer.Option(min=0.0, help="Evidence scale.")] = 8.0,
+    threshold: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Score threshold; none selects every eligible instance."),
+    ] = None,
+    corroboration: Annotated[
+        Corroboration | None, typer.Option(help="In place of the configuration's rule.")
+    ] = None,
+    input_format: Annotated[
+        InputFormat, typer.Option(help="Our instances, or the authors' source records.")
+    ] = InputFormat.INSTANCE,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add values, changes and stability of each decision.")
+    ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of input and output and stop.")
+    ] = False,
+    config: ConfigOption = None,
+    quiet: QuietOption = False,
+    format: FormatOption = Format.JSON,
+) -> None:
+    """Decide on instances: JSON lines in, one JSON object per instance and rule out.
+
+    A malformed line gives {"line": ..., "error": ...}; the stream goes on and the exit code is 1
+    at the end. Bad numbers are no error: they make their source invalid and nothing is admitted.
+
+    Example: pact decide --explain < instances.jsonl
+    """
+    from dataclasses import replace
+
+    from pact_benchmark import plugins
+    from pact_benchmark.admission import admission_policy
+    from pact_benchmark.config import load_config
+    from pact_benchmark.formats import deciding, instance
+    from pact_benchmark.formats.lines import open_bytes, parse_lines
+
+    if schema:
+        emit_json(instance.schema())
+        return
+    plugins.load("pact.rules")
+    plugins.load("pact.checks")
+    policy = admission_policy(load_config(config).section("admission"))
+    if corroboration is not None:
+        policy = replace(policy, corroboration=str(corroboration))
+    rules = deciding.chosen_rules(rule or ["pact"])
+    settings = deciding.Settings(rules, kappa, threshold, policy, explain)
+    stream = sys.stdin.buffer if file is None else open_bytes(file)
+    results = deciding.decide_lines(
+        parse_lines(stream), deciding.READERS[str(input_format)], settings
+    )
+    if _write(results, format, Console(quiet)):
+        raise typer.Exit(1)
+
+
+def _write(results: Iterable[dict[str, Any]], format: Format, console: Console) -> int:
+    """Print the results as they come and return the number of malformed lines."""
+    from pact_benchmark.formats.deciding import decision_line
+
+    errors = 0
+    try:
+        for result in results:
+            errors += "error" in result
+            if format is Format.HUMAN:
+                text = decision_line(result)
+            else:
+                text = json.dumps(to_jsonable(result), ensure_ascii=False, allow_nan=False)
+            print(text, flush=True)
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if errors:
+        console.say(f"pact decide: {errors} malformed line(s), see the error objects")
+    return errors
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("decide")(decide)

@@ -1,0 +1,1 @@
+"""Readers and writers of record formats: JSON instances, the authors' release, recordings."""
