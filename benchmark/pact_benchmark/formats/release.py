@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from math import isnan, nan
 from typing import Any
 
 from pact_benchmark.formats.edits import apply_edits, edits_between
@@ -164,10 +163,10 @@ def _source_columns(source: Source, parents: list[str]) -> dict[str, Any]:
     opinion = source.opinion if isinstance(source.opinion, Mapping) else {}
     fits = set(opinion) == set(HANDOVER) and all(map(_is_number, opinion.values()))
     columns: dict[str, Any] = {
-        f"p_{name}": float(opinion[name]) if fits else nan for name in HANDOVER
+        f"p_{name}": float(opinion[name]) if fits else None for name in HANDOVER
     }
-    columns["quality"] = float(source.quality or 0.0) if _is_number(source.quality) else nan
-    columns["conflict"] = float(source.conflict or 0.0) if _is_number(source.conflict) else nan
+    for name, value in (("quality", source.quality), ("conflict", source.conflict)):
+        columns[name] = float(value) if value is not None and _is_number(value) else None
     columns["unavailable"] = not source.available
     columns["invalid"] = not source.declared_valid
     columns["parents"] = parents
@@ -197,15 +196,14 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _payload(row: Mapping[str, Any], role: str) -> dict[str, Any]:
-    values = [float(row[f"{role}_p_{name}"]) for name in HANDOVER]
-    known = not all(isnan(value) for value in values)
+    values = [row[f"{role}_p_{name}"] for name in HANDOVER]
+    known = any(value is not None for value in values)
     payload: dict[str, Any] = {
         "probabilities": dict(zip(RELEASE_NAMES.values(), values, strict=True)) if known else {}
     }
     for name in ("quality", "conflict"):
-        value = float(row[f"{role}_{name}"])
-        if not isnan(value):
-            payload[name] = value
+        if row[f"{role}_{name}"] is not None:
+            payload[name] = row[f"{role}_{name}"]
     payload["missing"] = bool(row[f"{role}_unavailable"])
     if row[f"{role}_invalid"]:
         payload["schema_valid"] = False
