@@ -5,16 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pact_benchmark.evaluation import RULES, Evaluation
+from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.selection import target_counts, threshold
 from pact_core import FusionOptions, Status, decide_batch
 
-OPERATING_TARGET = 0.13
 
-
-def held_out_decisions(
-    evaluation: Evaluation, rule: str, target: float = OPERATING_TARGET
-) -> pd.DataFrame:
+def held_out_decisions(evaluation: Evaluation, rule: str, target: float) -> pd.DataFrame:
     """Return one row per instance: candidate, score, cutoff, status, response and check.
 
     Each row is decided with the concentration of its own outer fold and the cutoff fitted on the
@@ -28,7 +24,11 @@ def held_out_decisions(
         cutoff[test] = threshold(ranking.score[~test], ranking.available[~test], count)
     kappa = evaluation.kappa[benchmark.fold]
     decided = decide_batch(
-        benchmark.sources, rule=rule, options=FusionOptions(kappa=kappa), threshold=cutoff
+        benchmark.sources,
+        rule=rule,
+        options=FusionOptions(kappa=kappa),
+        threshold=cutoff,
+        policy=evaluation.policy,
     )
     contracts = benchmark.sources.contracts.names
     stop = np.asarray(decided.stop)
@@ -51,8 +51,3 @@ def held_out_decisions(
     for index, name in enumerate(contracts):
         frame[f"posterior_{name}"] = posterior[:, index]
     return frame
-
-
-def all_decisions(evaluation: Evaluation) -> dict[str, pd.DataFrame]:
-    """Return the held-out decisions of every compared rule, by rule."""
-    return {rule: held_out_decisions(evaluation, rule) for rule in RULES}

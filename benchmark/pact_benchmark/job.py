@@ -6,7 +6,6 @@ import platform
 import shlex
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from pact_benchmark import plugins, simulation
@@ -14,9 +13,10 @@ from pact_benchmark.compare import compare_with_published, summarise
 from pact_benchmark.config import Config
 from pact_benchmark.console import Console
 from pact_benchmark.data import load_benchmark
-from pact_benchmark.decisions import all_decisions
+from pact_benchmark.decisions import held_out_decisions
 from pact_benchmark.diagnosis import installed_versions
-from pact_benchmark.evaluation import Evaluation
+from pact_benchmark.estimates import evaluation_of, settings_of
+from pact_benchmark.evaluation import RULES
 from pact_benchmark.generation import generate_into
 from pact_benchmark.preview import contact_sheet
 from pact_benchmark.report import write_report
@@ -42,8 +42,9 @@ def run_all(
     simulation.simulate_into(run, config, backend=wanted, jobs=jobs, console=console)
     generate_into(run, config, console)
     _draw_sheet(run, config, console)
-    done = evaluate_run(run, config, [], jobs, console)
-    _write_decisions(run, config, console)
+    context = study_context(run, config, jobs, console)
+    done = evaluate_run(run, context, [])
+    _write_decisions(run, context)
     write_report(run)
     statistics = collect_statistics(run)
     summary: dict[str, Any] = {
@@ -69,18 +70,20 @@ def describe(run: RunFolder, config: Config) -> None:
     )
 
 
-def evaluate_run(
-    run: RunFolder, config: Config, names: list[str], jobs: int, console: Console
-) -> list[str]:
-    """Run the named studies (all for an empty list) where needed; return their ids."""
+def study_context(run: RunFolder, config: Config, jobs: int, console: Console) -> StudyContext:
+    """Return what studies work on: the stored rows and the configuration."""
     plugins.load("pact.rules")
-    chosen = choose_studies(names)
-    rows = run.file("instances.parquet")
+    plugins.load("pact.checks")
     benchmark = load_benchmark(run, folds=config.section("folds")["folds"])
     run.describe(rows=benchmark.n, scenes=len(benchmark.scene_ids))
-    key = _study_key(run, config, rows)
-    context = StudyContext(benchmark, config, jobs, console, run)
-    with console.progress("studies", len(chosen)) as bar:
+    return StudyContext(benchmark, config, jobs, console, run)
+
+
+def evaluate_run(run: RunFolder, context: StudyContext, names: list[str]) -> list[str]:
+    """Run the named studies (all for an empty list) where needed; return their ids."""
+    chosen = choose_studies(names)
+    key = _study_key(run, context.config)
+    with context.console.progress("studies", len(chosen)) as bar:
         for study in chosen:
             bar.note(study.title)
             if not result_current(run, study.id, key):
@@ -89,21 +92,23 @@ def evaluate_run(
     return [study.id for study in chosen]
 
 
-def _write_decisions(run: RunFolder, config: Config, console: Console) -> None:
+def _write_decisions(run: RunFolder, context: StudyContext) -> None:
     """Write the held-out decisions of every rule, one Parquet file each."""
-    key = _study_key(run, config, run.file("instances.parquet"))
+    key = _study_key(run, context.config)
     if run.current("decisions", key):
         return
-    console.say("writing the held-out decisions of every rule")
+    context.console.say("writing the held-out decisions of every rule")
+    target = settings_of(context).operating_target
     with run.part("decisions", key) as part:
-        for rule, frame in all_decisions(Evaluation(load_benchmark(run))).items():
+        for rule in RULES:
+            frame = held_out_decisions(evaluation_of(context), rule, target)
             part.frame(f"decisions/{rule}.parquet", frame)
 
 
-def _study_key(run: RunFolder, config: Config, rows: Path) -> str:
+def _study_key(run: RunFolder, config: Config) -> str:
     """Return a digest of everything that a study depends on."""
-    instances = run.manifest["files"].get(rows.name, {}).get("sha256")
-    return digest([instances, config.key("evaluation", "folds"), code_key()])
+    instances = run.manifest["files"].get("instances.parquet", {}).get("sha256")
+    return digest([instances, config.key("admission", "evaluation", "folds"), code_key()])
 
 
 def _draw_sheet(run: RunFolder, config: Config, console: Console) -> None:

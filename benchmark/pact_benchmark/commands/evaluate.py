@@ -38,7 +38,7 @@ def evaluate(
     Examples: pact evaluate --list; pact evaluate copies matched --output runs/default
     """
     from pact_benchmark.config import load_config
-    from pact_benchmark.job import evaluate_run
+    from pact_benchmark.job import evaluate_run, study_context
     from pact_benchmark.results import STATISTICS
     from pact_benchmark.store import RunFolder
     from pact_benchmark.study import all_studies
@@ -54,7 +54,8 @@ def evaluate(
     run = RunFolder.open(output)
     console = Console(quiet)
     with run.lock():
-        done = evaluate_run(run, load_config(config, seed=seed), studies or [], jobs, console)
+        context = study_context(run, load_config(config, seed=seed), jobs, console)
+        done = evaluate_run(run, context, studies or [])
     if format is Format.JSON:
         emit_json(run.read_json(STATISTICS))
     else:
