@@ -153,7 +153,8 @@ def _parse_source(
             values["supports"] = Supports(raw["supports"])
         if "command" in raw:
             values["command"] = Command(raw["command"])
-        values["quality"] = values.get("quality", 0.0) + float(raw.get("quality_shift", 0.0))
+        shifted = values.get("quality", 0.0) + float(raw.get("quality_shift", 0.0))
+        values["quality"] = min(1.0, max(0.0, shifted)) if "quality_shift" in raw else shifted
         if not values.get("available", True):
             values = {"supports": Supports.NOTHING, "peak": 0.0, "conflict": 0.0} | values
         if values.get("supports") is Supports.NOTHING:
