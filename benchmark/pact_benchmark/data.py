@@ -228,7 +228,7 @@ def _label_codes(label: NDArray[Any], names: tuple[str, ...]) -> Ints:
     """Return reference contracts as indices, from names or indices."""
     if label.dtype.kind in "iu":
         return label.astype(np.int64)
-    codes = pd.Categorical(label.astype(str), categories=list(names)).codes.astype(np.int64)
+    codes = pd.Index(names).get_indexer(pd.Index(label.astype(str))).astype(np.int64)
     if (codes < 0).any():
         unknown = label[codes < 0][0]
         raise PactError(f"unknown contract {unknown!r} in the labels: expected {', '.join(names)}")

@@ -146,10 +146,22 @@ class Estimator:
             value, ncsaurc_draws(curve, self.weights(curve.n.size), *self.support, self.points), n
         )
 
-    def total(self, per_scene: NDArray[Any]) -> Statistic:
-        """Return a count that is summed over scenes [S]."""
-        drawn = self.weights(per_scene.size) @ per_scene
-        return _with_interval(int(per_scene.sum()), drawn, None)
+    def total(self, per_scene: NDArray[Any], rows: NDArray[Any] | None = None) -> Statistic:
+        """Return a count that is summed over scenes [S].
+
+        Args:
+            per_scene: events of each scene [S].
+            rows: rows of each scene that could have been events [S]; where none was, the upper
+                end of the interval is then that of the exact binomial one.
+        """
+        count = int(per_scene.sum())
+        size = None if rows is None else int(rows.sum())
+        if count == 0 and size and self.draws:
+            high = bootstrap.clopper_pearson(0, size)[1] * size
+            return Statistic(
+                0, 0.0, high, size, f"no event in {size} rows: exact binomial interval"
+            )
+        return _with_interval(count, self.weights(per_scene.size) @ per_scene, size)
 
     def share(self, events: NDArray[Any], n: NDArray[Any]) -> Statistic:
         """Return events over rows, both summed over scenes [S].

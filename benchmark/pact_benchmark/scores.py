@@ -99,13 +99,17 @@ def fit_correctness(
     """Fit the correctness model by Newton steps on the penalised log loss.
 
     The loss is the sum over rows plus half of `penalty` times the squared norm of the
-    standardised weights; the intercept is free. Features that do not vary keep scale 1.
+    standardised weights; the intercept is free. Features that do not vary keep scale 1. Without
+    rows the model answers one half everywhere.
 
     Args:
         features: training inputs [n, D].
         correct: whether each prediction was right [n].
         penalty: ℓ2 strength.
     """
+    if features.shape[0] == 0:
+        blank = np.zeros(features.shape[1])
+        return CorrectnessModel(blank, np.ones_like(blank), blank, 0.0)
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     scale = np.where(scale < _SCALE_FLOOR, 1.0, scale)

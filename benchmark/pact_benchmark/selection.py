@@ -88,17 +88,17 @@ class OperatingPoint:
     @property
     def coverage(self) -> float:
         """Retained share of all rows."""
-        return self.admitted / self.n
+        return _share(self.admitted, self.n)
 
     @property
     def wrong_all(self) -> float:
         """Retained errors as a share of all rows (R_all)."""
-        return self.wrong / self.n
+        return _share(self.wrong, self.n)
 
     @property
     def correct_all(self) -> float:
         """Correct retained decisions as a share of all rows (C_all)."""
-        return self.correct / self.n
+        return _share(self.correct, self.n)
 
     @property
     def risk(self) -> float | None:
@@ -130,7 +130,7 @@ class Curve:
     def coverage(self) -> Floats:
         """Retained share of all rows at each target [T]."""
         n, admitted, _ = self.totals()
-        return admitted / n
+        return admitted / max(n, 1)
 
     @property
     def risk(self) -> Floats:
@@ -166,9 +166,9 @@ class Curve:
                 "admitted": admitted,
                 "wrong": wrong,
                 "correct": admitted - wrong,
-                "coverage": admitted / n,
-                "wrong_all": wrong / n,
-                "correct_all": (admitted - wrong) / n,
+                "coverage": admitted / max(n, 1),
+                "wrong_all": wrong / max(n, 1),
+                "correct_all": (admitted - wrong) / max(n, 1),
                 "wrong_admitted": _ratio(wrong, admitted),
             }
         )
@@ -239,6 +239,8 @@ def ncsaurc(
     """
     n, admitted, wrong = curve.totals()
     area = float(_areas(np.array([n]), admitted[None], wrong[None], low, high, points)[0])
+    if n == 0:
+        raise SupportError("there is no row to draw a risk–coverage curve over")
     if np.isnan(area):
         coverage = admitted / n
         raise SupportError(
@@ -278,7 +280,7 @@ def generalised_risk_area(
         raise SupportError(f"the risk–coverage curve does not contain [{low}, {high}]")
     grid = np.linspace(low, high, points)
     n, _, wrong = curve.totals()
-    return float(np.trapezoid(np.interp(grid, coverage, wrong / n), grid) / (high - low))
+    return float(np.trapezoid(np.interp(grid, coverage, wrong / max(n, 1)), grid) / (high - low))
 
 
 def risk_at_coverage(curve: Curve, coverage: float) -> float | None:
@@ -294,6 +296,11 @@ def coverage_at_risk(curve: Curve, risk: float) -> float:
     """Return the largest achieved coverage whose conditional risk is at most `risk` (else 0)."""
     within = curve.coverage[curve.risk <= risk]
     return float(within.max()) if within.size else 0.0
+
+
+def _share(part: int, whole: int) -> float:
+    """Return part / whole, 0 where the whole is 0."""
+    return part / whole if whole else 0.0
 
 
 def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
@@ -313,7 +320,7 @@ def _areas(
 
     `n` is [B]; `admitted` and `wrong` are [B, T], non-decreasing along T.
     """
-    coverage = admitted / n[:, None]
+    coverage = _ratio(admitted, np.broadcast_to(n[:, None], admitted.shape))
     risk = _average_ties(admitted, _ratio(wrong, admitted))
     grid = np.linspace(low, high, points)
     rows = np.arange(n.size)

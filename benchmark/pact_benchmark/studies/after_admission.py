@@ -109,8 +109,8 @@ def _operating_point(
         f"{prefix}.wrong_all_{suffix}": estimate.share(wrong, curve.n),
         f"{prefix}.correct_all_{suffix}": estimate.share(admitted - wrong, curve.n),
         f"{prefix}.risk_{suffix}": estimate.share(wrong, admitted),
-        f"{prefix}.retained_{suffix}": estimate.total(admitted),
-        f"{prefix}.wrong_{suffix}": estimate.total(wrong),
+        f"{prefix}.retained_{suffix}": estimate.total(admitted, curve.n),
+        f"{prefix}.wrong_{suffix}": estimate.total(wrong, curve.n),
     }
 
 

@@ -7,13 +7,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure as MatplotlibFigure
-from numpy.typing import NDArray
 
 from pact_benchmark import figures
-from pact_benchmark.bootstrap import scene_weights
 from pact_benchmark.estimates import (
     Area,
-    Estimator,
     Settings,
     contrast,
     estimator,
@@ -112,13 +109,13 @@ class RandomOrder:
         """Return the reference and the excess of each rule, and the contrast of two rules."""
         found: dict[str, Statistic] = {}
         for rule, errors in self.errors.items():
-            found[f"random_order.{rule}.errors_among_eligible"] = self.own.total(errors)
+            found[f"random_order.{rule}.errors_among_eligible"] = self.own.total(
+                errors, self.eligible
+            )
             found[f"random_order.{rule}.reference"] = self.own.share(errors, self.eligible)
             found[f"random_order.{rule}.excess"] = self._excess(rule)
-        gap = self.errors["product"] - self.errors["pact"]
-        n = int(self.eligible.sum())
-        found["random_order.product_minus_pact"] = contrast(
-            float(gap.sum() / n), self._rate(gap, self.own), n
+        found["random_order.product_minus_pact"] = self.own.mean(
+            self.errors["product"] - self.errors["pact"], self.eligible
         )
         return found
 
@@ -127,14 +124,15 @@ class RandomOrder:
         n = int(self.eligible.sum())
         rows = []
         for rule, errors in self.errors.items():
-            reference, area = float(errors.sum() / n), self.areas[rule].value
+            reference = float(errors.sum() / n) if n else None
+            area = self.areas[rule].value
             rows.append(
                 {
                     "rule": RULE_STYLE[rule].label,
                     "errors among eligible": int(errors.sum()),
                     "random order": reference,
                     "ncsAURC": area,
-                    "excess": None if area is None else area - reference,
+                    "excess": None if area is None or reference is None else area - reference,
                 }
             )
         return pd.DataFrame(rows)
@@ -144,12 +142,9 @@ class RandomOrder:
         if area.value is None:
             return Statistic(None, n=n, note=area.note)
         errors = self.errors[rule]
-        draws = area.draws - self._rate(errors, self.paired)
+        weights = self.paired.weights(self.eligible.size)
+        draws = area.draws - (weights @ errors) / (weights @ self.eligible)
         return contrast(area.value - float(errors.sum() / n), draws, n)
-
-    def _rate(self, events: NDArray[np.int64], estimate: Estimator) -> NDArray[np.float64]:
-        weights = scene_weights(estimate.seed, estimate.draws, self.eligible.size)
-        return np.asarray((weights @ events) / (weights @ self.eligible))
 
 
 def _scenes_positive(first: Curve, second: Curve, settings: Settings) -> Statistic:
@@ -190,7 +185,7 @@ def _best_source(evaluation: Evaluation) -> pd.DataFrame:
     for fold in range(benchmark.folds):
         train = (benchmark.fold != fold) & benchmark.base_eligible
         accuracy = {
-            source: float(evaluation.outputs(source).correct[train].mean())
+            source: int(evaluation.outputs(source).correct[train].sum()) / max(int(train.sum()), 1)
             for source in SINGLE_SOURCES
         }
         best = max(SINGLE_SOURCES, key=lambda source: accuracy[source])

@@ -13,6 +13,7 @@ from pact_benchmark.estimates import Settings, estimator, evaluation_of, setting
 from pact_benchmark.evaluation import Evaluation, Variant
 from pact_benchmark.study import Statistic, StudyContext, StudyResult, Table, study
 
+PRIMARY_CONVENTION = "zero"
 CONVENTIONS = {
     "zero": ("zero", "Kept as zero evidence"),
     "excluded": ("exclude", "Zero left out of the meet"),
@@ -49,19 +50,21 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
         changed = outputs.contract != reference.contract
         drift = np.abs(outputs.posterior - reference.posterior).sum(axis=1)
 
-        statistics |= {
-            f"{prefix}.before_admission": before.statistic(),
-            f"{prefix}.after_admission": after.statistic(),
-            f"{prefix}.contracts_changed": estimate.total(
-                _per_scene(benchmark, changed & unavailable)
-            ),
-            f"{prefix}.contracts_changed_without_unavailable": Statistic(
-                int((changed & ~unavailable).sum()), n=int((~unavailable).sum())
-            ),
-            f"{prefix}.mean_drift": estimate.mean(
-                _per_scene(benchmark, unavailable, drift), _per_scene(benchmark, unavailable)
-            ),
-        }
+        statistics[f"{prefix}.before_admission"] = before.statistic()
+        statistics[f"{prefix}.after_admission"] = after.statistic()
+        if name != PRIMARY_CONVENTION:
+            statistics |= {
+                f"{prefix}.contracts_changed": estimate.total(
+                    _per_scene(benchmark, changed & unavailable),
+                    _per_scene(benchmark, unavailable),
+                ),
+                f"{prefix}.contracts_changed_without_unavailable": Statistic(
+                    int((changed & ~unavailable).sum()), n=int((~unavailable).sum())
+                ),
+                f"{prefix}.mean_drift": estimate.mean(
+                    _per_scene(benchmark, unavailable, drift), _per_scene(benchmark, unavailable)
+                ),
+            }
         rows.append(
             {
                 "convention": title,
