@@ -49,7 +49,7 @@ from pact_core.provenance import (
     regroup,
     replicate,
 )
-from pact_core.scalar import admission_check, check_response, decide
+from pact_core.scalar import admission_check, check_response, decide, decide_rules
 from pact_core.scores import inverse_entropy, posterior_peak, top_two_margin
 from pact_core.sources import HANDOVER_ROLES, CommandState, Source
 from pact_core.stability import (
@@ -104,6 +104,7 @@ __all__ = [
     "components_batch",
     "decide",
     "decide_batch",
+    "decide_rules",
     "decide_votes",
     "from_blocks",
     "fuse",

@@ -119,7 +119,7 @@ def _log_pool(x: Columns, log_discount: Array | float) -> Belief:
     )
     logit = POOLING_QUALITY * x.quality - POOLING_CONFLICT * x.conflict - penalty + log_discount
     weight = xp.exp(logit)
-    absent = _undeclared(x.roles)
+    absent = undeclared_roles(x.roles)
     total = xp.sum(weight, axis=0) + absent * xp.exp(-POOLING_MISSING * xp.ones_like(weight[0]))
     logs = xp.log(xp.clip(x.p, LOG_FLOOR, None))
     # A missing declared role adds the same constant to every contract, which cancels below.
@@ -129,7 +129,8 @@ def _log_pool(x: Columns, log_discount: Array | float) -> Belief:
     return Belief(_normalise(xp, likelihood), eligible=eligible)
 
 
-def _undeclared(roles: tuple[str, ...]) -> int:
+def undeclared_roles(roles: tuple[str, ...]) -> int:
+    """Return how many roles that pooling declares a handover batch lacks; 0 for other batches."""
     if not set(roles) & set(HANDOVER_ROLES):
         return 0
     return len(set(POOLING_ROLES) - set(roles))

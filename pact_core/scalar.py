@@ -6,6 +6,7 @@ Gives the same answers as the batched kernels, without their cost per call.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -22,8 +23,9 @@ from pact_core.batch import SourceBatch
 from pact_core.columns import SUM_HIGH, SUM_LOW, Columns
 from pact_core.contracts import HANDOVER, ContractSet, Response, Status
 from pact_core.decision import MINIMUM_OBSERVED, SELECTION_STOPS, Decision, Reading
-from pact_core.fusion import DEFAULT_OPTIONS, FusionOptions, fuse, rule_named
+from pact_core.fusion import DEFAULT_OPTIONS, FusionOptions, fuse
 from pact_core.provenance import Partition, components
+from pact_core.scalar_rules import SCALAR_RULES, Case, Outcome
 from pact_core.sources import GEOMETRY, LANGUAGE, RISK, Source, number, opinion_vector
 
 _FLOAT = {float}
@@ -45,7 +47,7 @@ def decide(
 
     Args:
         sources: The expected sources, unavailable ones included.
-        rule: Name in ``RULES``; ``pact`` takes the fast path.
+        rule: Name in ``RULES``.
         kappa: Evidence scale.
         threshold: tau; None selects every eligible instance.
         policy: Typed admission.
@@ -55,34 +57,90 @@ def decide(
     Raises:
         ValueError: No source, or an unknown rule.
     """
+    return decide_rules(
+        sources,
+        (rule,),
+        kappa=kappa,
+        threshold=threshold,
+        policy=policy,
+        contracts=contracts,
+        options=options,
+    )[0]
+
+
+def decide_rules(
+    sources: Sequence[Source],
+    rules: Sequence[str],
+    *,
+    kappa: float = 8.0,
+    threshold: float | None = None,
+    policy: AdmissionPolicy = PRIMARY,
+    contracts: ContractSet = HANDOVER,
+    options: FusionOptions = DEFAULT_OPTIONS,
+) -> list[Decision]:
+    """Decide on one instance by several rules, reading the sources once; see ``decide``."""
     if not sources:
         raise ValueError("a decision needs at least one expected source")
     names = contracts.names
     readings = [read(source, names) for source in sources]
     partition = components([source.parents for source in sources])
-    evidence: list[float] | None
-    vacuity: float | None
-    if rule == "pact" and options.missing == "zero":
-        evidence = total = _cumulative(readings, partition, kappa, options.source_scale)
-        posterior, score, vacuity = _project(total, options)
-    else:
-        posterior, score, evidence, vacuity = _batched(sources, rule, kappa, contracts, options)
-    top = posterior.index(max(posterior))
-    observed = [reading.observed for reading in readings]
-    check: str | None
-    eligible = sum(observed) >= MINIMUM_OBSERVED
-    if not eligible:
-        check = SELECTION_STOPS[0]
-    elif threshold is not None and not score >= threshold:
-        check = SELECTION_STOPS[1]
-    else:
-        check = first_failure(sources, readings, partition, top, policy, contracts)
-    status = Status.ADMITTED if check is None else Status.WITHHELD
-    response = check_response(check)
-    return Decision(
-        status, names[top], response, check, posterior, score, evidence, vacuity, eligible,
-        rule, kappa, threshold, partition, sources, readings, policy, contracts, options,
-    )  # fmt: skip
+    case = Case(sources, readings, partition, kappa, options)
+    eligible = sum([reading.observed for reading in readings]) >= MINIMUM_OBSERVED
+    failures: dict[int, str | None] = {}
+    decisions = []
+    for rule in rules:
+        posterior, score, evidence, vacuity = _fuse(case, rule, contracts)
+        peak = max(posterior)
+        top = posterior.index(peak)
+        score = peak if score is None else score
+        check: str | None
+        if not eligible:
+            check = SELECTION_STOPS[0]
+        elif threshold is not None and not score >= threshold:
+            check = SELECTION_STOPS[1]
+        else:
+            if top not in failures:
+                failures[top] = first_failure(sources, readings, partition, top, policy, contracts)
+            check = failures[top]
+        status = Status.ADMITTED if check is None else Status.WITHHELD
+        decisions.append(
+            Decision(
+                status,
+                names[top],
+                check_response(check),
+                check,
+                posterior,
+                score,
+                evidence,
+                vacuity,
+                eligible,
+                rule,
+                kappa,
+                threshold,
+                partition,
+                sources,
+                readings,
+                policy,
+                contracts,
+                options,
+            )
+        )
+    return decisions
+
+
+def _fuse(case: Case, rule: str, contracts: ContractSet) -> Outcome:
+    """Apply a rule's scalar twin, or its batched kernel where there is none."""
+    twin = SCALAR_RULES.get(rule)
+    if twin is not None and (case.options.missing == "zero" or rule != "pact"):
+        return twin(case)
+    batch = SourceBatch.from_instances([case.sources], contracts)
+    fused = fuse(batch, rule, replace(case.options, kappa=case.kappa))
+    return Outcome(
+        fused.posterior[0].tolist(),
+        float(fused.score[0]),
+        None if fused.evidence is None else fused.evidence[0].tolist(),
+        None if fused.vacuity is None else float(fused.vacuity[0]),
+    )
 
 
 def read(source: Source, names: tuple[str, ...]) -> Reading:
@@ -125,63 +183,6 @@ def _vector(opinion: object, names: tuple[str, ...]) -> Sequence[float]:
 
 def _unit(value: float) -> float:
     return min(1.0, max(0.0, value)) if isfinite(value) else 0.0
-
-
-def _cumulative(
-    readings: Sequence[Reading],
-    partition: Partition,
-    kappa: float,
-    source_scale: tuple[float, ...] | None,
-) -> list[float]:
-    """Return E: the meet of evidence within components, summed across them."""
-    budgets: dict[int, list[float]] = {}
-    for i, reading in enumerate(readings):
-        if reading.observed:
-            scale = kappa * (reading.quality * (1.0 - reading.conflict))
-            if source_scale is not None:
-                scale *= source_scale[i]
-            vector = [scale * value for value in reading.p]
-        else:
-            vector = [0.0] * len(reading.p)
-        label = partition[i]
-        held = budgets.get(label)
-        budgets[label] = vector if held is None else list(map(min, held, vector))
-    parts = list(budgets.values())
-    return parts[0] if len(parts) == 1 else [sum(column) for column in zip(*parts, strict=True)]
-
-
-def _project(evidence: list[float], options: FusionOptions) -> tuple[list[float], float, float]:
-    """Return posterior, score and vacuity of cumulative evidence."""
-    contracts = len(evidence)
-    strength = float(contracts) if options.prior_strength is None else options.prior_strength
-    norm = strength + sum(evidence)
-    vacuity = strength / norm
-    if options.base_rate is None:
-        prior = strength / contracts
-        return [(value + prior) / norm for value in evidence], 1.0 - vacuity, vacuity
-    pairs = zip(evidence, options.base_rate, strict=True)
-    return [(value + rate * strength) / norm for value, rate in pairs], 1.0 - vacuity, vacuity
-
-
-def _batched(
-    sources: Sequence[Source],
-    rule: str,
-    kappa: float,
-    contracts: ContractSet,
-    options: FusionOptions,
-) -> tuple[list[float], float, list[float] | None, float | None]:
-    """Fuse one instance with the batched kernel of any other rule."""
-    from dataclasses import replace
-
-    rule_named(rule)
-    batch = SourceBatch.from_instances([sources], contracts)
-    fused = fuse(batch, rule, replace(options, kappa=kappa))
-    return (
-        fused.posterior[0].tolist(),
-        float(fused.score[0]),
-        None if fused.evidence is None else fused.evidence[0].tolist(),
-        None if fused.vacuity is None else float(fused.vacuity[0]),
-    )
 
 
 def first_failure(

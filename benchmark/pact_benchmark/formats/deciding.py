@@ -20,7 +20,7 @@ from pact_core import (
     admission_check,
     certificate,
     check_response,
-    decide,
+    decide_rules,
 )
 
 READERS: dict[str, Callable[[Any], Instance]] = {"instance": read_instance, "release": read_record}
@@ -60,21 +60,21 @@ def decide_lines(
         except FormatError as error:
             yield {"line": line.number, "error": str(error)}
             continue
+        name = instance.record_id or line.number
         roles = {source.role for source in instance.sources}
-        for rule in settings.rules:
-            if rule in HANDOVER_ROLES and rule not in roles:
-                if len(settings.rules) == 1:
-                    yield {"line": line.number, "error": f"the instance has no {rule!r} source"}
-                continue
-            decision = decide(
-                instance.sources,
-                rule=rule,
-                kappa=settings.kappa,
-                threshold=settings.threshold,
-                policy=settings.policy,
-                contracts=instance.contracts,
-            )
-            yield decision_object(decision, instance.record_id or line.number, settings.explain)
+        rules = [r for r in settings.rules if r not in HANDOVER_ROLES or r in roles]
+        if not rules:
+            yield {"line": line.number, "error": f"no {' or '.join(settings.rules)} source"}
+            continue
+        for decision in decide_rules(
+            instance.sources,
+            rules,
+            kappa=settings.kappa,
+            threshold=settings.threshold,
+            policy=settings.policy,
+            contracts=instance.contracts,
+        ):
+            yield decision_object(decision, name, settings.explain)
 
 
 def decision_object(decision: Decision, record_id: str | int, explain: bool) -> dict[str, Any]:
