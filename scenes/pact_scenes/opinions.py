@@ -1,16 +1,14 @@
 """From observations to opinions: what language, geometry and risk say about one step.
 
-Language is about the command; geometry and risk are about the scene. The geometry source reads the
-relation of hand and gripper, the risk source clearance, separation margin and closing speed; each
-leads with a contract on the ordered scale N, S, H, T. A condition then says what every source
-supports, and a Dirichlet draw keyed by the row's identity makes the opinion. One function serves a
-physics step and the whole table.
+Language is about the command; geometry and risk are about the scene. A condition says what every
+source supports, and a Dirichlet draw keyed by the row's identity makes the opinion. One function
+serves a physics step and the whole table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,186 +16,22 @@ import numpy.typing as npt
 
 from pact_scenes import draws
 from pact_scenes.conditions import LABELS, ROLES, Condition, Supports, adjusted
-from pact_scenes.configuration import ConfigurationError, default_section
 from pact_scenes.instances import InstanceTable
+from pact_scenes.reading import (
+    SCENE_CLASSES,
+    Floats,
+    Ints,
+    ObservationTable,
+    OpinionParams,
+    SceneReading,
+    previous_scene_rows,
+    read_scene,
+)
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-ObservationTable = Mapping[str, npt.NDArray[Any]]
-"""Columns of observations by name, all of one length (one row per scene and decision step)."""
-
-SCENE_CLASSES = 4
-"""N, S, H and T are the scene classes; U is about time and no scene suggests it."""
-
-OCCLUSION_BANDS = ("none", "partial", "heavy")
+__all__ = ["ObservationTable", "OpinionParams", "Synthesiser", "read_scene", "synthesise"]
 
 _URGENT = LABELS.index("U")
 _COUNTERS = {"quality": 0, "conflict": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class OpinionParams:
-    """How observations become opinions; see `configs/opinions.toml` for the meaning of each.
-
-    Thresholds are ordered from N to T: three positions where one class passes into the next.
-    """
-
-    generation_concentration: float
-    quality_sd: float
-    conflict_sd: float
-    language_peak: float
-    quality_multiplier: float
-    conflict_multiplier: float
-    share: float
-    width: float
-    hand_gripper_distance: tuple[float, float, float]
-    path_clearance: tuple[float, float, float]
-    separation_margin: tuple[float, float, float]
-    closing_speed: tuple[float, float, float]
-    occlusion_visible: float
-    occlusion_heavy: float
-    occlusion_quality_loss: float
-    occlusion_conflict_gain: float
-    occlusion_strength: float
-
-    @classmethod
-    def from_section(cls, section: Mapping[str, Any]) -> OpinionParams:
-        """Read the `opinions` section.
-
-        Raises:
-            ConfigurationError: A value is out of range.
-        """
-        occlusion, sharing, risk = section["occlusion"], section["sharing"], section["risk"]
-        params = cls(
-            generation_concentration=float(section["generation_concentration"]),
-            quality_sd=float(section["quality_sd"]),
-            conflict_sd=float(section["conflict_sd"]),
-            language_peak=float(section["language_peak"]),
-            quality_multiplier=float(section["quality_multiplier"]),
-            conflict_multiplier=float(section["conflict_multiplier"]),
-            share=float(sharing["share"]),
-            width=float(sharing["width"]),
-            hand_gripper_distance=_three(
-                section["relation"], "hand_gripper_distance", falling=True
-            ),
-            path_clearance=_three(risk, "path_clearance", falling=True),
-            separation_margin=_three(risk, "separation_margin", falling=True),
-            closing_speed=_three(risk, "closing_speed", falling=False),
-            occlusion_visible=float(occlusion["visible"]),
-            occlusion_heavy=float(occlusion["heavy"]),
-            occlusion_quality_loss=float(occlusion["quality_loss"]),
-            occlusion_conflict_gain=float(occlusion["conflict_gain"]),
-            occlusion_strength=float(occlusion["strength"]),
-        )
-        if not params.generation_concentration > 0.0:
-            raise ConfigurationError("opinions: generation_concentration must be positive")
-        if not 0.0 <= params.share <= 1.0 or not params.width > 0.0:
-            raise ConfigurationError("opinions: share must be in [0, 1] and width positive")
-        return params
-
-    @classmethod
-    def default(cls) -> OpinionParams:
-        """Return the shipped parameters."""
-        return cls.from_section(default_section("opinions"))
-
-    def override(self, **changes: float) -> OpinionParams:
-        """Return a copy with the named parameters changed (used by the sensitivity sweep)."""
-        return replace(self, **changes)  # type: ignore[arg-type]
-
-
-def _three(table: Mapping[str, Any], key: str, *, falling: bool) -> tuple[float, float, float]:
-    first, second, third = (float(v) for v in table[key])
-    ordered = first > second > third if falling else first < second < third
-    if not ordered:
-        order = "falling" if falling else "rising"
-        raise ConfigurationError(f"opinions: {key} must be three strictly {order} thresholds")
-    return first, second, third
-
-
-@dataclass(frozen=True, slots=True)
-class SceneReading:
-    """What geometry and risk read from observations.
-
-    Attributes:
-        position: Continuous position on the scale N = 0 … T = 3, shape [n, 2] (geometry, risk).
-        occlusion: Occlusion that has an effect, in [0, 1], shape [n].
-        band: Index into `OCCLUSION_BANDS`, shape [n].
-    """
-
-    position: Floats
-    occlusion: Floats
-    band: Ints
-
-    @property
-    def scene_class(self) -> Ints:
-        """Index of the class that geometry and risk lead with, shape [n, 2]."""
-        return np.floor(self.position + 0.5).astype(np.int64)
-
-    def take(self, index: Ints) -> SceneReading:
-        """Return the rows at `index`."""
-        return SceneReading(self.position[index], self.occlusion[index], self.band[index])
-
-
-def _position(value: Floats, thresholds: tuple[float, float, float], *, falling: bool) -> Floats:
-    """Place a value on the scale: thresholds are at 0.5, 1.5 and 2.5, linear between and beyond.
-
-    A value exactly at a threshold belongs to the more cautious class.
-    """
-    sign = -1.0 if falling else 1.0
-    x, (a, b, c) = sign * value, (sign * t for t in thresholds)
-    low = 0.5 + (x - a) / (b - a)
-    high = 1.5 + (x - b) / (c - b)
-    clipped: Floats = np.clip(np.where(x < b, low, high), 0.0, 3.0)
-    return clipped
-
-
-def read_scene(observations: ObservationTable, params: OpinionParams) -> SceneReading:
-    """Read the relation and risk positions and the occlusion of every observation.
-
-    Closer hands, smaller clearances and margins and faster closing never lower a position.
-    """
-    column = {
-        name: np.asarray(observations[name], dtype=np.float64).reshape(-1)
-        for name in (
-            "hand_gripper_distance",
-            "path_clearance",
-            "separation_margin",
-            "closing_speed",
-            "occlusion",
-        )
-    }
-    relation = _position(
-        column["hand_gripper_distance"], params.hand_gripper_distance, falling=True
-    )
-    risk = np.maximum.reduce(
-        [
-            _position(column["path_clearance"], params.path_clearance, falling=True),
-            _position(column["separation_margin"], params.separation_margin, falling=True),
-            _position(column["closing_speed"], params.closing_speed, falling=False),
-        ]
-    )
-    seen = column["occlusion"]
-    band = (seen >= params.occlusion_visible).astype(np.int64) + (seen >= params.occlusion_heavy)
-    return SceneReading(
-        position=np.stack([relation, risk], axis=-1),
-        occlusion=np.where(band > 0, np.clip(seen, 0.0, 1.0), 0.0),
-        band=band,
-    )
-
-
-def previous_scene_rows(observations: ObservationTable) -> Ints:
-    """Return, per row, the row of the previous scene (in id order, cyclic) at the same step."""
-    scene, step = np.asarray(observations["scene_id"]), np.asarray(observations["step"])
-    names = np.unique(scene)
-    rank = np.searchsorted(names, scene)
-    where = {(int(r), int(s)): i for i, (r, s) in enumerate(zip(rank, step, strict=True))}
-    return np.array(
-        [
-            where.get(((int(r) - 1) % len(names), int(s)), i)
-            for i, (r, s) in enumerate(zip(rank, step, strict=True))
-        ],
-        dtype=np.int64,
-    )
 
 
 def synthesise(
@@ -223,53 +57,88 @@ def synthesise(
         previous: Observations of the previous scene, row by row; None: looked up in
             `observations` (a scene without a predecessor there stands for itself).
     """
-    scene_ids = np.asarray(observations["scene_id"])
-    reading = read_scene(observations, params)
-    if previous is None:
-        context = previous_scene_rows(observations)
-        earlier, earlier_ids = reading.take(context), scene_ids[context]
-    else:
-        earlier, earlier_ids = read_scene(previous, params), np.asarray(previous["scene_id"])
-    n_obs, n_cond, n_lab = len(scene_ids), len(conditions), len(labels)
-    obs = np.repeat(np.arange(n_obs), n_cond * n_lab)
-    cond = np.tile(np.repeat(np.arange(n_cond), n_lab), n_obs)
-    label_codes = np.array([LABELS.index(name) for name in labels], dtype=np.int64)
-    label = np.tile(label_codes, n_obs * n_cond)
-    states = _States.of(conditions, params)
-    steps = np.asarray(observations["step"]).astype(np.int64)
-    key = draws.join(
-        np.array([draws.key_of(f"seed {seed}")], dtype=np.uint64),
-        draws.keys_of(scene_ids)[obs],
-        draws.keys_of(np.array([c.name for c in conditions]))[cond],
-        draws.keys_of(np.array(LABELS))[label],
-        steps.astype(np.uint64)[obs],
-    )
-    own, old = reading.take(obs), earlier.take(obs)
-    leads = _leading_contracts(states, cond, label, own, old, key)
-    mean = _mean_opinions(states, cond, leads, own, old, params)
-    role_keys = np.array([draws.key_of(role) for role in ROLES], dtype=np.uint64)
-    source_key = draws.join(key[:, None], role_keys[None, :])
-    concentration = params.generation_concentration / states.spread[cond]
-    drawn = draws.dirichlet(mean * concentration[..., None], source_key)
-    opinion = np.where(states.keeps_lead[cond][..., None], _with_lead(drawn, leads), drawn)
-    quality, conflict = _attributes(states, cond, own, old, source_key, params)
-    missing = ~states.available[cond]
-    opinion[missing] = np.nan
-    return InstanceTable.build(
-        conditions=conditions,
-        scene_id=scene_ids[obs],
-        geometry=np.asarray(observations["geometry"])[obs],
-        previous_scene_id=earlier_ids[obs],
-        condition=cond,
-        label=label,
-        step=steps[obs],
-        opinion=opinion,
-        quality=quality,
-        conflict=conflict,
-        relation_class=own.scene_class[:, 0],
-        risk_class=own.scene_class[:, 1],
-        occlusion_band=own.band,
-    )
+    return Synthesiser(conditions, params, seed).instances(observations, labels, previous)
+
+
+class Synthesiser:
+    """Makes instances; what does not depend on observations is prepared once.
+
+    Args:
+        conditions: The conditions to apply.
+        params: Shared parameters.
+        seed: Root of all draws.
+    """
+
+    def __init__(self, conditions: Sequence[Condition], params: OpinionParams, seed: int) -> None:
+        self.conditions = tuple(conditions)
+        self.params = params
+        self._states = _States.of(conditions, params)
+        self._seed_key = np.array([draws.key_of(f"seed {seed}")], dtype=np.uint64)
+        self._condition_keys = draws.keys_of(np.array([c.name for c in conditions]))
+        self._label_keys = draws.keys_of(np.array(LABELS))
+        self._role_keys = draws.keys_of(np.array(ROLES))[None, :]
+
+    def instances(
+        self,
+        observations: ObservationTable,
+        labels: Sequence[str],
+        previous: ObservationTable | None = None,
+    ) -> InstanceTable:
+        """Return the instances; see `synthesise`."""
+        scene_ids = np.asarray(observations["scene_id"])
+        reading = read_scene(observations, self.params)
+        if previous is None:
+            context = previous_scene_rows(observations)
+            earlier, earlier_ids = reading.take(context), scene_ids[context]
+        else:
+            earlier = read_scene(previous, self.params)
+            earlier_ids = np.asarray(previous["scene_id"])
+        n_obs, n_cond, n_lab = len(scene_ids), len(self.conditions), len(labels)
+        obs = np.repeat(np.arange(n_obs), n_cond * n_lab)
+        cond = np.tile(np.repeat(np.arange(n_cond), n_lab), n_obs)
+        codes = np.array([LABELS.index(name) for name in labels], dtype=np.int64)
+        label = np.tile(codes, n_obs * n_cond)
+        step = np.asarray(observations["step"]).astype(np.int64)
+        key = draws.join(
+            self._seed_key,
+            draws.keys_of(scene_ids)[obs],
+            self._condition_keys[cond],
+            self._label_keys[label],
+            step.astype(np.uint64)[obs],
+        )
+        own, old = reading.take(obs), earlier.take(obs)
+        opinion, quality, conflict = self._sources(cond, label, own, old, key)
+        scene_class = own.scene_class
+        return InstanceTable.build(
+            conditions=self.conditions,
+            scene_id=scene_ids[obs],
+            geometry=np.asarray(observations["geometry"])[obs],
+            previous_scene_id=earlier_ids[obs],
+            condition=cond,
+            label=label,
+            step=step[obs],
+            opinion=opinion,
+            quality=quality,
+            conflict=conflict,
+            relation_class=scene_class[:, 0],
+            risk_class=scene_class[:, 1],
+            occlusion_band=own.band,
+        )
+
+    def _sources(
+        self, cond: Ints, label: Ints, own: SceneReading, old: SceneReading, key: draws.Keys
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return opinions [n, 3, K], quality and conflict [n, 3]; NaN where absent."""
+        states, params = self._states, self.params
+        leads = _leading_contracts(states, cond, label, own, old, key)
+        mean = _mean_opinions(states, cond, leads, own, old, params)
+        source_key = draws.join(key[:, None], self._role_keys)
+        concentration = params.generation_concentration / states.spread[cond]
+        drawn = draws.dirichlet(mean * concentration[..., None], source_key)
+        opinion = np.where(states.keeps_lead[cond][..., None], _with_lead(drawn, leads), drawn)
+        quality, conflict = _attributes(states, cond, own, old, source_key, params)
+        opinion[~states.available[cond]] = np.nan
+        return opinion, quality, conflict
 
 
 @dataclass(frozen=True, slots=True)
