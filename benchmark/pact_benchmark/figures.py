@@ -19,7 +19,7 @@ _COVERAGE = (0.05, 0.45)
 
 def risk_coverage(curves: Mapping[str, Curve], operating_target: float, title: str) -> Figure:
     """Draw conditional risk against coverage, one line per rule."""
-    figure = new_figure(6.4, 4.0)
+    figure = new_figure(7.2, 3.8)
     axes = figure.add_subplot()
     for rule, curve in curves.items():
         coverage, risk = curve.coverage, curve.risk
@@ -39,14 +39,14 @@ def risk_coverage(curves: Mapping[str, Curve], operating_target: float, title: s
 
 def score_dependence(values: pd.DataFrame, support: tuple[float, float]) -> Figure:
     """Draw the area of each rule (rows, by label) under each score (columns)."""
-    figure = new_figure(6.4, 3.6)
+    figure = new_figure(7.2, 3.8)
     axes = figure.add_subplot()
     by_label = {style.label: rule for rule, style in RULE_STYLE.items()}
     place = np.arange(len(values.columns))
     for label, row in values.iterrows():
         look = _look(by_label[str(label)])
-        axes.plot(place, row.to_numpy(float), **look)
-    axes.set_xticks(place, [str(name) for name in values.columns])
+        axes.plot(place, row.to_numpy(float), linewidth=0.8, markersize=6.0, **look)
+    axes.set_xticks(place, [str(name).replace(" ", "\n") for name in values.columns])
     axes.set(xlabel="Selection score", ylabel=_area_label(support))
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
