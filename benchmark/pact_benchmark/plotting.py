@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 
 # Okabe–Ito palette.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, VERMILION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+OLIVE = "#999933"  # in place of the palette's yellow, which is too faint on white
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ RULE_STYLE: dict[str, RuleStyle] = {
     "product": RuleStyle("Product", GREEN, "D", "-"),
     "quality_weighted": RuleStyle("Quality-weighted", GREY, "v", ":"),
     "global_cautious": RuleStyle("Global cautious", ORANGE, "P", "-."),
-    "hierarchy_cautious": RuleStyle("Hierarchy-matched cautious", YELLOW, "X", "-."),
+    "hierarchy_cautious": RuleStyle("Hierarchy-matched cautious", OLIVE, "X", "-."),
     "pooling": RuleStyle("Pooling", BLACK, "<", ":"),
     "provenance_pooling": RuleStyle("Provenance-discounted pooling", PURPLE, ">", "--"),
     "maximum": RuleStyle("Coordinatewise maximum", ORANGE, "h", ":"),

@@ -93,7 +93,8 @@ def format_cell(value: Any) -> str:
     if isinstance(value, (int, np.integer)):
         return f"{value:,}"
     if isinstance(value, (float, np.floating)):
-        return f"{value:.4g}" if abs(float(value)) < 1000 else f"{value:,.1f}"
+        size = abs(float(value))
+        return "0" if size < 1e-12 else f"{value:.4g}" if size < 1000 else f"{value:,.1f}"
     return str(value)
 
 

@@ -2,7 +2,7 @@
 
 A section is one file of the `pact_configs` package (`scenes.toml` is the section `scenes`). A
 user's file holds tables named after sections; it may change any value that the defaults have.
-Tables listed in `OPEN_TABLES` also take new entries, which then have the keys of their siblings.
+Entries of the tables in `OPEN_TABLES` are named by the user and have the keys of their siblings.
 """
 
 from __future__ import annotations
@@ -63,34 +63,35 @@ def _lay_over(
     where: tuple[str, ...],
     path: Path,
     text: str,
+    schema: Mapping[str, Any] | None = None,
 ) -> None:
+    """Lay `given` over `base`; `schema` holds the known keys where `base` need not have them."""
+    known = base if schema is None else schema
     for key, value in given.items():
         here = (*where, key)
         place = f"{path}, line {_line_of(text, here)}"
-        if key not in base:
-            if where not in OPEN_TABLES:
-                raise ConfigurationError(f"{place}: {_unknown(key, base, where)}")
-            _check_entry(value, base, here, place)
-            base[key] = value
-        elif isinstance(base[key], dict):
-            if not isinstance(value, dict):
-                raise ConfigurationError(f"{place}: {'.'.join(here)} must be a table")
-            _lay_over(base[key], value, here, path, text)
+        if where in OPEN_TABLES:
+            like = _union(list(base.values()))
+        elif key in known:
+            like = known[key]
         else:
-            base[key] = _same_type(value, base[key], here, place)
+            raise ConfigurationError(f"{place}: {_unknown(key, known, where)}")
+        if isinstance(like, dict) != isinstance(value, dict):
+            wanted = "a table" if isinstance(like, dict) else "a value, not a table"
+            raise ConfigurationError(f"{place}: {'.'.join(here)} must be {wanted}")
+        if isinstance(like, dict):
+            _lay_over(base.setdefault(key, {}), value, here, path, text, like)
+        else:
+            base[key] = _same_type(value, like, here, place)
 
 
-def _check_entry(
-    value: Any, siblings: Mapping[str, Any], here: tuple[str, ...], place: str
-) -> None:
-    """Check that a new entry of an open table looks like its siblings."""
-    tables = [entry for entry in siblings.values() if isinstance(entry, dict)]
-    if isinstance(value, dict) != bool(tables):
-        raise ConfigurationError(f"{place}: {'.'.join(here)} is not of the kind of its siblings")
-    allowed = {key: None for entry in tables for key in entry}
-    for key in value if tables else ():
-        if key not in allowed:
-            raise ConfigurationError(f"{place}: {_unknown(key, allowed, here)}")
+def _union(entries: list[Any]) -> Any:
+    """Return every key that any of the entries has, with one value for its type."""
+    tables = [entry for entry in entries if isinstance(entry, dict)]
+    if not tables:
+        return entries[0]
+    keys = {key: None for table in tables for key in table}
+    return {key: _union([table[key] for table in tables if key in table]) for key in keys}
 
 
 def _unknown(key: str, known: Mapping[str, Any], where: tuple[str, ...]) -> str:
