@@ -11,6 +11,8 @@ real `pxr` stages.
 from __future__ import annotations
 
 import enum
+import gc
+import importlib
 import itertools
 import sys
 import types
@@ -19,8 +21,17 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from kit_fake_ui import FakeUi
-from pxr import Gf, Usd, UsdGeom
+from pact_scenes.stage import GRASP_PATH, ROBOT_PATH, scene_of_stage
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
+
+from pact_scenes.catalogue import load_catalogue, select_scenes
+from pact_scenes.model import build_model
+from pact_scenes.simulators.kinematic import KinematicSimulator
+from pact_scenes.transforms import matrix_from_quaternion
+from tests.extension.kit_fake_ui import FakeUi
+
+LAUNCH_KEYS = {"headless", "disable_viewport_updates", "limit_cpu_threads", "extra_args"}
+OURS = ("pact_handover", "pact_scenes.simulators.isaac", "_isaac_app", "isaac_")
 
 
 class UnknownKitCall(AttributeError):
@@ -98,19 +109,34 @@ class FakeKit:
         self.menus, self.viewport = menus, viewport
         self.menu_items: list[Any] = []
         self.actions: Counter[str] = Counter()
+        self.enabled: dict[str, Any] = {}
+        self.closed_with: int | None = None
         self.modules = self._modules()
 
     # --- what a test does ---------------------------------------------------------------------
 
     def install(self, monkeypatch: Any) -> None:
         """Put the modules in place and forget modules that looked for Kit before."""
-        for name in [
-            n for n in sys.modules if n.split(".")[0] in ("pact_handover", "pact_handover_ui")
-        ]:
+        for name in [name for name in sys.modules if name.startswith(OURS)]:
             monkeypatch.delitem(sys.modules, name)
         for name, module in self.modules.items():
             monkeypatch.setitem(sys.modules, name, module)
-        monkeypatch.delitem(sys.modules, "pact_scenes.simulators.isaac", raising=False)
+
+    def enable(self, ext_id: str) -> Any:
+        """Import an extension, start its class and return it."""
+        module = importlib.import_module(ext_id.replace(".", "_"))
+        extension = module.Extension()
+        extension.on_startup(ext_id)
+        self.enabled[ext_id] = extension
+        return extension
+
+    def disable(self, ext_id: str) -> None:
+        """Shut an extension down and forget its modules, as a hot reload does."""
+        self.enabled.pop(ext_id).on_shutdown()
+        package = ext_id.replace(".", "_")
+        for name in [n for n in sys.modules if n == package or n.startswith(f"{package}.")]:
+            del sys.modules[name]
+        gc.collect()
 
     def open_stage(self, path: str) -> Usd.Stage:
         """Close the open stage and open a file, with the events and side effects of Kit."""
@@ -297,12 +323,27 @@ class FakeKit:
         def unregister(command: type) -> None:
             del kit.commands[command.__name__.removesuffix("Command")]
 
-        context, timeline = Context(), Timeline()
+        class Manager:
+            def set_extension_enabled_immediate(self, name: str, enabled: bool) -> None:
+                assert enabled
+                if name.startswith("pact."):
+                    kit.enable(name)
+
+        class App:
+            def update(self) -> None:
+                kit.frame(steps=1)
+
+            def get_extension_manager(self) -> Manager:
+                return Manager()
+
+        context, timeline, app = Context(), Timeline(), App()
         found = {
             "omni": self._module("omni"),
             "omni.ext": self._module("omni.ext", IExt=IExt),
             "omni.kit": self._module("omni.kit"),
-            "omni.kit.app": self._module("omni.kit.app", GLOBAL_EVENT_UPDATE="frame"),
+            "omni.kit.app": self._module(
+                "omni.kit.app", GLOBAL_EVENT_UPDATE="frame", get_app=lambda: app
+            ),
             "omni.kit.async_engine": self._module(
                 "omni.kit.async_engine", run_coroutine=kit.run_coroutine
             ),
@@ -385,13 +426,28 @@ class FakeKit:
         async def open_stage_async(usd_path: str) -> tuple[bool, Usd.Stage | None]:
             return open_stage(usd_path)
 
+        class SimulationApp:
+            def __init__(self, launch_config: dict[str, Any]) -> None:
+                unknown = set(launch_config) - LAUNCH_KEYS
+                if unknown:
+                    raise UnknownKitCall(f"SimulationApp({unknown})")
+                kit.new_stage()
+
+            def close(self, exit_code: int = 0) -> None:
+                kit.closed_with = exit_code
+
+        class SimulationApp51(SimulationApp):
+            def close(self) -> None:
+                kit.closed_with = 0
+
+        application = SimulationApp if major == "6" else SimulationApp51
         names = (
-            "isaacsim",
             "isaacsim.core",
             "isaacsim.core.experimental",
             "isaacsim.core.experimental.utils",
         )
         return {
+            "isaacsim": self._module("isaacsim", SimulationApp=application),
             **{name: self._module(name) for name in names},
             "isaacsim.core.version": self._module(
                 "isaacsim.core.version",
@@ -412,34 +468,68 @@ class FakeKit:
 
 
 class FakePhysics:
-    """Steps that call back, and bodies that stay where they are put.
+    """Ideal physics of a PACT scene: drives reach their targets at once, nothing collides.
 
-    Poses start from the open stage at play; drives reach their targets at once.
+    Poses start from the open stage at play. Float32, like the tensors of Isaac Sim.
     """
 
     def __init__(self, kit: FakeKit) -> None:
         self.kit = kit
         self.callbacks: dict[int, tuple[str, Any]] = {}
         self.poses: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        self.targets: dict[str, np.ndarray] = {}
+        self.velocities: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self.targets: np.ndarray | None = None
         self.steps = 0
         self._numbers = itertools.count(1)
 
     def reset(self) -> None:
         self.poses.clear()
-        self.targets.clear()
+        self.velocities.clear()
+        self.targets = None
         self.steps = 0
 
     def step(self) -> None:
-        extra = ("context",) if self.kit.version.startswith("6") else ()
-        for phase in ("pre", "post"):
-            for kind, method in list(self.callbacks.values()):
-                if kind == phase:
-                    callback = method()
-                    if callback is None:
-                        raise ReferenceError("the owner of a step callback is gone")
-                    callback(self.kit.dt, *extra)
+        """Call the callbacks around one ideal step, with the arguments of the version."""
+        self._call("pre")
+        self._move()
         self.steps += 1
+        self._call("post")
+
+    def _call(self, phase: str) -> None:
+        extra = ("context",) if self.kit.version.startswith("6") else ()
+        for kind, method in list(self.callbacks.values()):
+            if kind == phase:
+                callback = method()
+                if callback is None:
+                    raise ReferenceError("the owner of a step callback is gone")
+                callback(self.kit.dt, *extra)
+
+    def _move(self) -> None:
+        scene_id = scene_of_stage(self.kit.stage)
+        if scene_id is None or self.targets is None:
+            return
+        model = build_model(select_scenes(load_catalogue(), [scene_id])[0])
+        grasp = UsdPhysics.Joint(self.kit.stage.GetPrimAtPath(GRASP_PATH))
+        ideal = KinematicSimulator()
+        ideal.open(model, round(1.0 / self.kit.dt))
+        places = [self.pose(body.path) for body in model.bodies]
+        ideal._position = np.array([place for place, _ in places], dtype=np.float64)
+        ideal._rotation = matrix_from_quaternion(np.roll([turn for _, turn in places], -1, axis=-1))
+        if grasp.GetJointEnabledAttr().Get() is False:
+            ideal.release()
+        human = [
+            place for place, body in zip(places, model.bodies, strict=True) if body.group == "human"
+        ]
+        ideal.command(
+            self.targets,
+            np.array([place for place, _ in human]),
+            np.roll([turn for _, turn in human], -1, axis=-1),
+        )
+        ideal.step()
+        state = ideal.state()
+        for i, body in enumerate(model.bodies):
+            self.poses[body.path] = (state.position[i], np.roll(state.quaternion[i], 1))
+            self.velocities[body.path] = (state.linear_velocity[i], state.angular_velocity[i])
 
     def pose(self, path: str) -> tuple[np.ndarray, np.ndarray]:
         """Return position and wxyz quaternion, as last set or as authored."""
@@ -527,8 +617,9 @@ class FakePhysics:
                 return FakeArray([p for p, _ in poses]), FakeArray([q for _, q in poses])
 
             def get_velocities(self) -> tuple[FakeArray, FakeArray]:
-                zero = np.zeros((len(self.paths), 3))
-                return FakeArray(zero), FakeArray(zero)
+                still = (np.zeros(3), np.zeros(3))
+                pairs = [physics.velocities.get(path, still) for path in self.paths]
+                return FakeArray([v for v, _ in pairs]), FakeArray([w for _, w in pairs])
 
             def set_world_poses(self, positions: Any, orientations: Any) -> None:
                 assert np.shape(positions) == (len(self.paths), 3)
@@ -539,17 +630,18 @@ class FakePhysics:
         class Articulation(Wrapper):
             @property
             def dof_names(self) -> list[str]:
-                return [prim.GetName() for prim in _joints(physics.kit.stage, self.paths[0])]
+                return _joints(physics.kit.stage)
 
             def set_dof_position_targets(self, positions: Any, *, dof_indices: Any) -> None:
                 assert np.shape(positions) == (1, len(dof_indices))
-                physics.targets[self.paths[0]] = np.asarray(positions)[0]
+                names = [self.dof_names[i] for i in dof_indices]
+                assert names == [f"joint{i}" for i in range(1, 8)]
+                physics.targets = np.asarray(positions, dtype=np.float64)[0]
 
         return {"RigidPrim": RigidPrim, "Articulation": Articulation}
 
 
-def _joints(stage: Usd.Stage, root: str) -> list[Usd.Prim]:
+def _joints(stage: Usd.Stage) -> list[str]:
     moving = ("PhysicsRevoluteJoint", "PhysicsPrismaticJoint")
-    return [
-        prim for prim in Usd.PrimRange(stage.GetPrimAtPath(root)) if prim.GetTypeName() in moving
-    ]
+    robot = Usd.PrimRange(stage.GetPrimAtPath(ROBOT_PATH))
+    return [prim.GetName() for prim in robot if prim.GetTypeName() in moving]

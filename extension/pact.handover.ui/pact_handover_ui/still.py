@@ -68,7 +68,9 @@ def _title(axes: Any, text: str) -> None:
     axes.text(0.02, 0.975, text, color=DIM, size=8.5, va="top", transform=axes.transAxes)
 
 
-def _bar(axes: Any, y: float, height: float, share: float, colour: str, span: Any = (0.3, 0.86)) -> None:
+def _bar(
+    axes: Any, y: float, height: float, share: float, colour: str, span: Any = (0.3, 0.86)
+) -> None:
     left, right = span
     axes.barh(y, right - left, height, left, color=TRACK)
     axes.barh(y, (right - left) * share, height, left, color=colour)

@@ -246,8 +246,8 @@ def _score_text(rule: RuleView, threshold: float) -> str:
 def _readouts(record: StepRecord) -> tuple[tuple[str, str], ...]:
     shown = []
     for column, title, unit in READOUTS:
-        value = record.observation.get(column)
-        text = "–" if value is None or not math.isfinite(value) else f"{value:.3f} {unit}".strip()
+        value = getattr(record.observation, column)
+        text = "–" if not math.isfinite(value) else f"{value:.3f} {unit}".strip()
         shown.append((title, text))
     return tuple(shown)
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pact_core import HANDOVER, RULES
-from pact_scenes.conditions import load_conditions
+from pact_scenes.conditions import ROLES, load_conditions
 
 from .partition import PARTITIONS, Partition, PartitionError, parse_parents
 
-ROLES = ("language", "geometry", "risk")
 COMPARED_RULES = (
     "pact",
     "quality_weighted",

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from pact_core import Source
+from pact_core import HANDOVER, CommandState, Source, components, decide, source_faults
+from pact_scenes.conditions import ROLES
+from pact_scenes.instances import InstanceTable
+from pact_scenes.observation import Observation
 
 from .palette import outcome_of
 
@@ -64,9 +68,12 @@ class RuleView:
         return outcome_of(self.status, self.response, self.check)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StepRecord:
     """One decision: observation, sources, component budgets and every rule's outcome.
+
+    What only panel and recorder need is worked out when it is first asked for, so that a physics
+    step does not pay for it.
 
     Attributes:
         step: Number of the decision since play, from 0.
@@ -76,11 +83,11 @@ class StepRecord:
         label: Commanded contract.
         kappa: Evidence scale.
         threshold: Selection threshold; 0 selects every eligible candidate.
-        observation: The observation's values by column name.
-        sources: The expected sources in role order, for display.
-        core_sources: The same sources as `pact_core` takes them.
-        budgets: Retained evidence per component and contract, in the order of the ranks.
+        partition: Parents per role where they replace the recorded ones, or None.
+        observation: What was observed.
+        instances: The synthesised sources, a table of one row.
         rules: Outcome per rule; the first one drives response, events and colours.
+        benchmark: Whether this is one of the benchmark's ten decisions of the approach.
     """
 
     step: int
@@ -90,16 +97,90 @@ class StepRecord:
     label: str
     kappa: float
     threshold: float
-    observation: Mapping[str, Any]
-    sources: tuple[SourceView, ...]
-    core_sources: tuple[Source, ...]
-    budgets: tuple[tuple[float, ...], ...]
+    partition: Mapping[str, tuple[str, ...]] | None
+    observation: Observation
+    instances: InstanceTable
     rules: tuple[RuleView, ...]
+    benchmark: bool = False
 
     @property
     def lead(self) -> RuleView:
         """The outcome of the first rule."""
         return self.rules[0]
+
+    @cached_property
+    def row(self) -> dict[str, Any]:
+        """The columns of `instances.parquet`, with the parents of the chosen partition."""
+        row = self.instances.rows()[0]
+        for role, parents in (self.partition or {}).items():
+            row[f"{role}_parents"] = list(parents)
+        return row
+
+    @cached_property
+    def core_sources(self) -> tuple[Source, ...]:
+        """The sources as `pact_core` takes them."""
+        return tuple(_source(self.row, role) for role in ROLES)
+
+    @cached_property
+    def sources(self) -> tuple[SourceView, ...]:
+        """The sources for display, with the rank of their component."""
+        labels = components([source.parents for source in self.core_sources])
+        rank = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+        return tuple(
+            SourceView(
+                role=source.role,
+                opinion=_complete(source.opinion),
+                quality=source.quality,
+                conflict=source.conflict,
+                state=_state(source),
+                parents=tuple(source.parents),
+                component=rank[label],
+            )
+            for source, label in zip(self.core_sources, labels, strict=True)
+        )
+
+    @cached_property
+    def budgets(self) -> tuple[tuple[float, ...], ...]:
+        """Evidence that each component retains, per contract, in the order of the ranks."""
+        ranks = sorted({source.component for source in self.sources})
+        return tuple(self._budget(rank) for rank in ranks)
+
+    def _budget(self, rank: int) -> tuple[float, ...]:
+        members = [
+            source
+            for source, view in zip(self.core_sources, self.sources, strict=True)
+            if view.component == rank
+        ]
+        evidence = decide(members, kappa=self.kappa).evidence
+        return tuple(evidence) if evidence is not None else (0.0,) * len(HANDOVER)
+
+
+def _source(row: Mapping[str, Any], role: str) -> Source:
+    opinion = [row[f"{role}_p_{name}"] for name in HANDOVER.names]
+    command = CommandState(
+        **{name: row[f"command_{name}"] for name in CommandState.__dataclass_fields__}
+    )
+    return Source(
+        role=role,
+        opinion=None if any(p is None for p in opinion) else opinion,
+        quality=row[f"{role}_quality"],
+        conflict=row[f"{role}_conflict"],
+        parents=tuple(row[f"{role}_parents"]),
+        available=not row[f"{role}_unavailable"],
+        declared_valid=not row[f"{role}_invalid"],
+        command=command if role == "language" else None,
+    )
+
+
+def _complete(opinion: Any) -> tuple[float, ...] | None:
+    return None if opinion is None else tuple(opinion)
+
+
+def _state(source: Source) -> str:
+    if not source.available:
+        return "unavailable"
+    faults = [word for word in source_faults(source, HANDOVER.names) if word != "conflict absent"]
+    return "invalid" if faults else "observed"
 
 
 @dataclass(frozen=True, slots=True)
