@@ -47,10 +47,12 @@ class HoldoutCounts:
         return Curve(TARGETS, self.n[index], self.admitted[index], self.wrong[index])
 
 
-def empty_counts(benchmark: Benchmark) -> HoldoutCounts:
-    """Return counts of zero with the row numbers filled in."""
+def empty_counts(benchmark: Benchmark, rows: Bools | None = None) -> HoldoutCounts:
+    """Return counts of zero with the numbers of rows (of all, or of those in `rows`) filled in."""
     conditions, scenes = len(benchmark.condition_names), benchmark.scenes
     cell = benchmark.condition * scenes + benchmark.scene
+    if rows is not None:
+        cell = cell[rows]
     n = np.bincount(cell, minlength=conditions * scenes).reshape(conditions, scenes)
     shape = (conditions, scenes, TARGETS.size)
     return HoldoutCounts(n, np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
@@ -85,19 +87,23 @@ def count_retained(
     np.add.at(counts.wrong[condition], benchmark.scene[rows], wrong)
 
 
-def joint_counts(benchmark: Benchmark, rankings: Sequence[Ranking]) -> HoldoutCounts:
+def joint_counts(
+    benchmark: Benchmark, rankings: Sequence[Ranking], test_rows: Bools | None = None
+) -> HoldoutCounts:
     """Hold out every condition with every outer fold.
 
     Args:
         benchmark: the rows.
         rankings: the rule's order of all rows, one per outer fold.
+        test_rows: rows to count [n]; `None` counts all.
     """
-    counts = empty_counts(benchmark)
+    counts = empty_counts(benchmark, test_rows)
     for outer, ranking in enumerate(rankings):
         inside = benchmark.fold == outer
         for condition in range(len(benchmark.condition_names)):
             held = benchmark.condition == condition
-            count_retained(counts, benchmark, condition, ranking, ~inside & ~held, inside & held)
+            test = inside & held if test_rows is None else inside & held & test_rows
+            count_retained(counts, benchmark, condition, ranking, ~inside & ~held, test)
     return counts
 
 

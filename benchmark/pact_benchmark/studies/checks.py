@@ -12,13 +12,21 @@ from numpy.typing import NDArray
 from pact_benchmark.bootstrap import SEED_MAIN
 from pact_benchmark.data import ADVERSARIAL
 from pact_benchmark.estimates import Estimator, evaluation_of, settings_of
-from pact_benchmark.evaluation import PRIMARY, Evaluation
+from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.studies._arms import GEOMETRY
 from pact_benchmark.studies._cutoffs import above_cutoff, fold_cutoffs
 from pact_benchmark.studies._intervals import row_mean
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
-from pact_core import CHECKS, Response, SourceBatch, admissible, admission_response, response_of
+from pact_core import (
+    CHECKS,
+    AdmissionPolicy,
+    Response,
+    SourceBatch,
+    admissible,
+    admission_response,
+    response_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -44,7 +52,8 @@ def ablated_admissions(evaluation: Evaluation, rule: str) -> dict[str, Bools]:
     outputs = evaluation.held_out(rule)
     cutoffs = fold_cutoffs(evaluation, evaluation.rankings(rule, stage="after"))
     selected = evaluation.benchmark.base_eligible & above_cutoff(evaluation, outputs.score, cutoffs)
-    policies = {"all": PRIMARY, **{name: PRIMARY.without(name) for name in CHECKS}}
+    policy = evaluation.policy
+    policies = {"all": policy, **{name: policy.without(name) for name in CHECKS}}
     sources = evaluation.benchmark.sources
     return {
         name: selected & np.asarray(admissible(sources, outputs.contract, policy))
@@ -52,12 +61,14 @@ def ablated_admissions(evaluation: Evaluation, rule: str) -> dict[str, Bools]:
     }
 
 
-def responses(sources: SourceBatch, contract: NDArray[np.int64]) -> dict[Response, int]:
-    """Count the typed responses of the primary policy to fixed candidates."""
-    codes = np.asarray(admission_response(sources, contract, PRIMARY))
+def responses(
+    sources: SourceBatch, contract: NDArray[np.int64], policy: AdmissionPolicy
+) -> dict[Response, int]:
+    """Count the typed responses of a policy to fixed candidates."""
+    codes = np.asarray(admission_response(sources, contract, policy))
     counts = dict.fromkeys(Response, 0)
     for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
-        counts[response_of(int(code))] += int(count)
+        counts[response_of(int(code), policy)] += int(count)
     return counts
 
 
@@ -76,13 +87,15 @@ def source_variants(evaluation: Evaluation, admitted: Bools) -> dict[str, dict[R
     incomplete[:, GEOMETRY] = True
     kept = benchmark.sources.take(admitted)
     stale = np.ones(int(admitted.sum()), dtype=bool)
+    variants = {
+        "two_components": (consensus, candidate),
+        "three_components": (consensus.with_component(np.arange(3)), candidate),
+        "incomplete_geometry": (replace(consensus, declared_invalid=incomplete), candidate),
+        "stale_language": (replace(kept, command_stale=stale), contract[admitted]),
+    }
     return {
-        "two_components": responses(consensus, candidate),
-        "three_components": responses(consensus.with_component(np.arange(3)), candidate),
-        "incomplete_geometry": responses(
-            replace(consensus, declared_invalid=incomplete), candidate
-        ),
-        "stale_language": responses(replace(kept, command_stale=stale), contract[admitted]),
+        name: responses(sources, selected, evaluation.policy)
+        for name, (sources, selected) in variants.items()
     }
 
 

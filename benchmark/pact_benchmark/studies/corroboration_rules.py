@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,6 @@ import pandas as pd
 
 from pact_benchmark.bootstrap import SEED_MAIN
 from pact_benchmark.estimates import Estimator, evaluation_of, settings_of
-from pact_benchmark.evaluation import PRIMARY
 from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.selection import OPERATING_TARGET
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
@@ -18,16 +18,6 @@ from pact_core import AdmissionPolicy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-POLICIES: dict[str, AdmissionPolicy] = {
-    "unanimity": PRIMARY,
-    "component_count": AdmissionPolicy(corroboration="component_count"),
-    "cross_role": AdmissionPolicy(corroboration="cross_role"),
-    "cross_role_any_component": AdmissionPolicy(
-        corroboration="cross_role", complete_components=False
-    ),
-    "two_components": AdmissionPolicy(required_components=2),
-    "off": AdmissionPolicy(corroboration="off"),
-}
 LABELS = {
     "unanimity": "unanimity, ν = 3",
     "component_count": "component count, ν = 3",
@@ -37,6 +27,20 @@ LABELS = {
     "off": "off",
 }
 COMPARED = ("pact", "nested_dirichlet")
+
+
+def corroboration_policies(policy: AdmissionPolicy) -> dict[str, AdmissionPolicy]:
+    """Return the common policy with each way of asking for corroboration, by name."""
+    return {
+        "unanimity": policy,
+        "component_count": replace(policy, corroboration="component_count"),
+        "cross_role": replace(policy, corroboration="cross_role"),
+        "cross_role_any_component": replace(
+            policy, corroboration="cross_role", complete_components=False
+        ),
+        "two_components": replace(policy, required_components=2),
+        "off": replace(policy, corroboration="off"),
+    }
 
 
 @study(
@@ -51,12 +55,13 @@ def corroboration_rules(context: StudyContext) -> StudyResult:
     benchmark = evaluation.benchmark
     estimate = Estimator(settings.draws, SEED_MAIN, settings.support)
     eligible = benchmark.base_eligible
+    policies = corroboration_policies(evaluation.policy)
     statistics: dict[str, Statistic] = {}
     records = []
     for rule in COMPARED:
         outputs = evaluation.held_out(rule)
-        strict = evaluation.held_out_responses(rule, PRIMARY) == 0
-        for name, policy in POLICIES.items():
+        strict = evaluation.held_out_responses(rule) == 0
+        for name, policy in policies.items():
             curve = evaluation.curve(rule, stage="after", policy=policy)
             area = estimate.area(curve).statistic()
             passing = evaluation.held_out_responses(rule, policy) == 0

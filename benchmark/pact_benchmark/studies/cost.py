@@ -13,7 +13,7 @@ from pact_benchmark.estimates import evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.plotting import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, new_figure
 from pact_benchmark.selection import OPERATING_TARGET
-from pact_benchmark.studies.corroboration_rules import POLICIES
+from pact_benchmark.studies.corroboration_rules import corroboration_policies
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def policy_counts(evaluation: Evaluation, rule: str = "pact") -> dict[str, tuple
         "always_withhold": (np.zeros_like(rows), np.zeros_like(rows)),
         "always_continue": (rows, wrong),
     }
+    policies = corroboration_policies(evaluation.policy)
     for name in ADMISSION:
-        curve = evaluation.curve(rule, stage="after", policy=POLICIES[name])
+        curve = evaluation.curve(rule, stage="after", policy=policies[name])
         place = curve.index(OPERATING_TARGET)
         counts[name] = (
             curve.admitted[:, place].astype(np.float64),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pact_benchmark.bootstrap import interval
 from pact_benchmark.data import Benchmark
 from pact_benchmark.estimates import evaluation_of
-from pact_benchmark.evaluation import PRIMARY, Evaluation
+from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.plotting import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, new_figure
 from pact_benchmark.studies._arms import row_kappa
 from pact_benchmark.studies._cutoffs import above_cutoff, fold_cutoffs
@@ -129,7 +129,7 @@ def decide_under(
     admitted = (
         benchmark.base_eligible
         & above_cutoff(evaluation, np.asarray(fused.score), cutoffs)
-        & np.asarray(admissible(sources, contract, PRIMARY))
+        & np.asarray(admissible(sources, contract, evaluation.policy))
     )
     return Decisions(admitted, admitted & (contract != benchmark.label))
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pact_benchmark.estimates import Estimator, Settings, evaluation_of, settings_of
-from pact_benchmark.evaluation import WITHOUT_CORROBORATION, Evaluation
+from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.plotting import BLACK, RULE_STYLE, new_figure
 from pact_benchmark.scores import (
     FITTED_ON,
@@ -133,7 +133,7 @@ def _false_split(
     base = counting_arms(evaluation, 1)
     # None of the remaining checks looks at the candidate, so one mask serves every arm.
     open_rows = benchmark.base_eligible & np.asarray(
-        admissible(benchmark.sources, base["pact"].contract, WITHOUT_CORROBORATION)
+        admissible(benchmark.sources, base["pact"].contract, evaluation.without_corroboration)
     )
     records = []
     for m in MULTIPLICITIES:

@@ -147,7 +147,9 @@ def representative(context: StudyContext) -> StudyResult:
     before: dict[str, Curve] = {}
     after: dict[str, Curve] = {}
     for name, arm in (("representative", chosen), ("pact", meet)):
-        passing = eligible & np.asarray(admissible(benchmark.sources, arm.contract))
+        passing = eligible & np.asarray(
+            admissible(benchmark.sources, arm.contract, evaluation.policy)
+        )
         before[name] = evaluation.curve_of(arm.rankings(evaluation, eligible))
         after[name] = evaluation.curve_of(arm.rankings(evaluation, passing))
     kappa = row_kappa(evaluation)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pact_benchmark.bootstrap import SEED_MAIN
 from pact_benchmark.estimates import Estimator, evaluation_of, settings_of
-from pact_benchmark.evaluation import PRIMARY, Evaluation, Stage
+from pact_benchmark.evaluation import Evaluation, Stage
 from pact_benchmark.plotting import BLUE, RULE_STYLE, new_figure
 from pact_benchmark.selection import Ranking
 from pact_benchmark.studies._arms import EvidenceArm, source_evidence
@@ -103,7 +103,8 @@ def scaled_rankings(evaluation: Evaluation, scales: list[Scales]) -> dict[Stage,
         fused = fuse(benchmark.sources, rule="pact", options=options)
         arm = EvidenceArm(np.asarray(fused.evidence), benchmark.label)
         score, eligible = arm.score(float(kappa)), benchmark.base_eligible
-        passing = eligible & np.asarray(admissible(benchmark.sources, arm.contract, PRIMARY))
+        passed = admissible(benchmark.sources, arm.contract, evaluation.policy)
+        passing = eligible & np.asarray(passed)
         stages["before"].append(Ranking(score, eligible, arm.correct))
         stages["after"].append(Ranking(score, passing, arm.correct))
     return stages

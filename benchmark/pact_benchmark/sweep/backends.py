@@ -1,0 +1,187 @@
+"""Where the units of a long job are computed: processes of this machine, or a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from pact_benchmark.console import Bar, Console
+from pact_benchmark.errors import PactError, UsageError
+from pact_benchmark.sweep.shards import ShardFolder
+
+Inputs = TypeVar("Inputs")
+Task = TypeVar("Task")
+Work = Callable[[Inputs, Task], bytes]
+
+LOCAL_ATTEMPTS = 5
+RAY_RETRIES = 8
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Backend(StrEnum):
+    """Where units are computed."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+def run_shards(
+    work: Work[Inputs, Task],
+    inputs: Inputs,
+    tasks: Mapping[str, Task],
+    shards: ShardFolder,
+    *,
+    title: str,
+    backend: Backend = Backend.LOCAL,
+    jobs: int = 1,
+    address: str | None = None,
+    console: Console | None = None,
+) -> int:
+    """Compute every shard that is not there yet and return how many were computed.
+
+    Args:
+        work: `work(inputs, task)` returns the bytes of a shard. It is a module-level function;
+            equal arguments give equal bytes, wherever and however often it runs.
+        inputs: what all units share; sent to each worker.
+        tasks: the task of each shard name.
+        shards: where the shards go.
+        title: what to call the job in the progress display.
+        backend: local worker processes, or Ray tasks.
+        jobs: worker processes of the local backend.
+        address: Ray cluster to join; none starts Ray on this machine.
+        console: where progress is shown.
+    """
+    missing = shards.missing(tasks)
+    screen = console if console is not None else Console(quiet=True)
+    if not missing:
+        return 0
+    with screen.progress(title, len(tasks)) as bar:
+        bar.advance(len(tasks) - len(missing))
+        if backend is Backend.RAY:
+            _run_ray(work, inputs, {name: tasks[name] for name in missing}, shards, address, bar)
+        elif jobs == 1:
+            for name in missing:
+                shards.write(name, work(inputs, tasks[name]))
+                bar.advance()
+        else:
+            _run_local(work, inputs, tasks, shards, jobs, bar, screen)
+    shards.clear_leftovers()
+    return len(missing)
+
+
+def _write_shard(
+    work: Work[Inputs, Task], inputs: Inputs, name: str, task: Task, shards: ShardFolder
+) -> str:
+    shards.write(name, work(inputs, task))
+    return name
+
+
+def _run_local(
+    work: Work[Inputs, Task],
+    inputs: Inputs,
+    tasks: Mapping[str, Task],
+    shards: ShardFolder,
+    jobs: int,
+    bar: Bar,
+    screen: Console,
+) -> None:
+    """Compute in worker processes, which write their own shards; replace killed workers."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    shown = len(tasks) - len(shards.missing(tasks))
+    for _ in range(LOCAL_ATTEMPTS):
+        missing = shards.missing(tasks)
+        done = len(tasks) - len(missing)
+        bar.advance(max(done - shown, 0))
+        shown = max(done, shown)
+        if not missing:
+            return
+        parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)
+        calls = (delayed(_write_shard)(work, inputs, name, tasks[name], shards) for name in missing)
+        try:
+            with _single_threaded():
+                for _ in parallel(calls):
+                    shown += 1
+                    bar.advance()
+            return
+        except BrokenProcessPool:
+            screen.say("a worker process was killed; going on with new ones")
+    raise PactError(
+        f"worker processes were killed {LOCAL_ATTEMPTS} times (out of memory?); use fewer --jobs"
+        " and run the same command again, finished work is kept"
+    )
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """Let worker processes start with one thread each: they already use every core."""
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _run_ray(
+    work: Work[Inputs, Task],
+    inputs: Inputs,
+    tasks: Mapping[str, Task],
+    shards: ShardFolder,
+    address: str | None,
+    bar: Bar,
+) -> None:
+    """Compute as Ray tasks; this process writes the shards, so nodes need no common disk."""
+    try:
+        import ray
+    except ImportError as error:
+        raise UsageError(
+            "--backend ray needs Ray: pip install 'pact-handover[ray]', or use --backend local"
+        ) from error
+    joined = not ray.is_initialized()
+    if joined:
+        _join_cluster(ray, address)
+    try:
+        remote = ray.remote(num_cpus=1, max_retries=RAY_RETRIES)(work)
+        shared = ray.put(inputs)
+        waiting = {remote.remote(shared, task): name for name, task in tasks.items()}
+        while waiting:
+            ready, _ = ray.wait(list(waiting), num_returns=1)
+            for reference in ready:
+                shards.write(waiting.pop(reference), ray.get(reference))
+                bar.advance()
+    except ray.exceptions.RayError as error:
+        reason = str(error).splitlines()[0]
+        raise PactError(
+            f"the Ray cluster failed: {reason}; run the same command again, finished work is kept"
+        ) from error
+    finally:
+        if joined:
+            ray.shutdown()
+
+
+def _join_cluster(ray: Any, address: str | None) -> None:
+    quiet: dict[str, Any] = {"logging_level": "error", "log_to_driver": False}
+    if address is None:
+        ray.init(include_dashboard=False, **quiet)
+        return
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"no Ray cluster answers at {address!r}: {reason}; start one with `ray start --head`"
+        ) from error
+
+
+def unit_names(prefix: str, count: int) -> Sequence[str]:
+    """Return the names of `count` shards in order: the prefix and a four-digit number."""
+    return [f"{prefix}{index:04d}" for index in range(count)]
