@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pact_benchmark.learned.evidence import FloatArray, IntArray
-from pact_core import blocks, replicate
+from pact_core import fuse_evidence, replicate
 
 MULTIPLICITIES = (2, 4, 8)
 MULTIPLICITY = 8
@@ -62,26 +62,15 @@ class Outcome:
         return np.asarray(self.posterior.max(axis=-1))
 
 
-def cumulative_evidence(evidence: FloatArray, partition: Sequence[int]) -> FloatArray:
-    """Meet within components, sum across, of evidences [..., V, K]; result [..., K].
-
-    Components are added in the order of their smallest member, so that copies inside a component
-    leave every bit of the result as it was.
-    """
-    if len(partition) != evidence.shape[-2]:
-        raise ValueError(f"{len(partition)} labels for {evidence.shape[-2]} views")
-    total = np.zeros(evidence.shape[:-2] + evidence.shape[-1:])
-    for block in blocks(partition):
-        total = total + evidence[..., list(block), :].min(axis=-2)
-    return total
+def fuse_views(evidence: FloatArray, component: Sequence[int] | IntArray) -> Outcome:
+    """PACT on evidences [..., V, K] with component labels [V] or [..., V]."""
+    fused = fuse_evidence(evidence, np.asarray(component))
+    return Outcome(fused.posterior, fused.score, np.asarray(fused.evidence).sum(axis=-1))
 
 
 def from_cumulative(total: FloatArray) -> Outcome:
     """Posterior (E + 1)/(sum E + K) and score 1 - K/(K + sum E) of cumulative evidence [..., K]."""
-    classes = total.shape[-1]
-    budget = total.sum(axis=-1)
-    strength = budget + classes
-    return Outcome((total + 1.0) / strength[..., None], 1.0 - classes / strength, budget)
+    return fuse_views(total[..., None, :], (0,))
 
 
 def with_copies(evidence: FloatArray, view: int, multiplicity: int) -> FloatArray:
@@ -108,7 +97,7 @@ def assign(
         parents = "same" if arm is Arm.COPIES else "new"
         partition = replicate(partition, view, multiplicity - 1, parents=parents)
         evidence = with_copies(evidence, view, multiplicity)
-    return from_cumulative(cumulative_evidence(evidence, partition))
+    return fuse_views(evidence, partition)
 
 
 def assign_by_record(evidence: FloatArray, arm: Arm, donor: IntArray, multiplicity: int) -> Outcome:
@@ -120,15 +109,15 @@ def assign_by_record(evidence: FloatArray, arm: Arm, donor: IntArray, multiplici
         donor: Replicated view of each record, shape [...].
         multiplicity: How often that view is there.
     """
-    parents = "same" if arm is Arm.COPIES else "new"
-    views = evidence.shape[-2]
-    total = np.zeros(evidence.shape[:-2] + evidence.shape[-1:])
-    for view in range(views):
-        rows = donor == view
-        partition = replicate(tuple(range(views)), view, multiplicity - 1, parents=parents)
-        copied = with_copies(evidence[rows], view, multiplicity)
-        total[rows] = cumulative_evidence(copied, partition)
-    return from_cumulative(total)
+    views, extra = evidence.shape[-2], multiplicity - 1
+    copies = np.repeat(choose_donor(evidence, donor)[..., None, :], extra, axis=-2)
+    own = np.broadcast_to(np.arange(views), (*donor.shape, views))
+    if arm is Arm.COPIES:
+        added = np.repeat(donor[..., None], extra, axis=-1)
+    else:
+        added = np.broadcast_to(np.arange(views, views + extra), (*donor.shape, extra))
+    copied = np.concatenate([evidence, copies], axis=-2)
+    return fuse_views(copied, np.concatenate([own, added], axis=-1))
 
 
 def donors(record_id: IntArray, views: int) -> IntArray:

@@ -87,7 +87,7 @@ def _draw_shares(axis: Any, surfaces: Sequence[Surface]) -> None:
         for x, share in zip(place, shares, strict=True):
             if share.low is not None and share.high is not None:
                 axis.plot([x, x], [share.low, share.high], color=plotting.BLACK, lw=1.0, zorder=3)
-    axis.set_xticks(np.arange(len(surfaces)), [surface.title for surface in surfaces])
+    axis.set_xticks(np.arange(len(surfaces)), [s.title.replace("–", "\n") for s in surfaces])
     axis.set_ylabel("merges that lower ncsAURC (%)")
     axis.margins(y=0.25)
     axis.set_ylim(bottom=0.0)

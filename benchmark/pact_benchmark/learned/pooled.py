@@ -96,9 +96,9 @@ def study_pooled(data: EvidenceSet, *, draws: int, seed: int = BUDGET_SEED) -> P
     """Run all arms and resample records (runs that share them) or runs, then records."""
     donor = arms.donors(data.record_id, data.views)
     chosen = arms.choose_donor(data.evidence, donor)
-    total = arms.cumulative_evidence(data.evidence, tuple(range(data.views)))
+    original = arms.assign(data.evidence, Arm.ORIGINAL)
     found = {
-        (Arm.ORIGINAL, 1): _arm(arms.from_cumulative(total), data),
+        (Arm.ORIGINAL, 1): _arm(original, data),
         (Arm.MERGE, 1): _arm(arms.assign(data.evidence, Arm.MERGE), data),
     }
     for arm in (Arm.COPIES, Arm.REFINE):
@@ -113,7 +113,7 @@ def study_pooled(data: EvidenceSet, *, draws: int, seed: int = BUDGET_SEED) -> P
         arms.assign(data.evidence, Arm.REFINE, view=view).budget.sum() for view in range(data.views)
     ]
     ratio = float(np.mean(every) / found[Arm.ORIGINAL, 1].outcome.budget.sum())
-    near = {m: _near_budget(data, total, chosen, m) for m in MULTIPLICITIES}
+    near = {m: _near_budget(data, original.budget, chosen, m) for m in MULTIPLICITIES}
     return PooledStudy(found, near, changes, ratio)
 
 
@@ -124,7 +124,7 @@ def _arm(outcome: Outcome, data: EvidenceSet) -> PooledArm:
 
 
 def _near_budget(
-    data: EvidenceSet, total: FloatArray, chosen: FloatArray, multiplicity: int
+    data: EvidenceSet, budget: FloatArray, chosen: FloatArray, multiplicity: int
 ) -> float:
     """Mean budget when the copies are perturbed by one percent and stay in the component."""
     meet = np.empty_like(chosen)
@@ -133,7 +133,7 @@ def _near_budget(
         rng = np.random.default_rng(abs(NEAR_SEED + key + multiplicity))
         factor = np.exp(rng.normal(0.0, NEAR_SPREAD, (multiplicity - 1, data.classes)))
         meet[run, record] = chosen[run, record] * np.minimum(factor.min(axis=0), 1.0)
-    return float((total + (meet - chosen)).sum(axis=-1).mean())
+    return float((budget + (meet - chosen).sum(axis=-1)).mean())
 
 
 def _changes(

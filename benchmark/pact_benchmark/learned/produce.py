@@ -40,6 +40,7 @@ class Plan:
         tmc: Recipe of TMC on HandWritten; Scene15 takes its own learning rate.
         rcml: Recipe of RCML.
         split_seed: Seed of the splits that are not published.
+        validation_share: Share of the training part that HandWritten and PIE do not train on.
         seeds: Training seeds of HandWritten and PIE.
         scene_seeds: Seeds of the Scene15 realisations.
         scene_rates: Candidate learning rates of Scene15.
@@ -52,6 +53,7 @@ class Plan:
     tmc: Recipe
     rcml: Recipe
     split_seed: int
+    validation_share: float
     seeds: tuple[int, ...]
     scene_seeds: tuple[int, ...]
     scene_rates: tuple[float, ...]
@@ -83,6 +85,7 @@ class Plan:
             tmc=Recipe(Model.TMC, section["tmc_rate"], **shared),
             rcml=Recipe(Model.RCML, section["rcml_rate"], **shared),
             split_seed=section["split_seed"] if seed is None else seed,
+            validation_share=section["validation_share"],
             seeds=tuple(section["seeds"][:1] if quick else section["seeds"]),
             scene_seeds=tuple(scene["seeds"][:1] if quick else scene["seeds"]),
             scene_rates=tuple(scene["rates"]),
@@ -112,6 +115,8 @@ class Plan:
         for rate in (self.tmc.learning_rate, self.rcml.learning_rate, *self.scene_rates):
             if not (isinstance(rate, float) and 0.0 < rate < 1.0):
                 raise UsageError(f"learning rate {rate!r} is not between 0 and 1")
+        if not 0.0 <= self.validation_share < 0.9:
+            raise UsageError("learned.validation_share must be at least 0 and below 0.9")
         for seed in (*self.seeds, *self.scene_seeds, self.split_seed):
             if not isinstance(seed, int) or not 0 <= seed < 2**31:
                 raise UsageError(f"seed {seed!r} is not a whole number between 0 and 2**31")
@@ -262,6 +267,14 @@ def produce(
     return Produced(**results)
 
 
+def without_validation(label: IntArray, train: IntArray, share: float, seed: int) -> IntArray:
+    """Return the training records without a class-stratified share of them."""
+    from sklearn.model_selection import train_test_split
+
+    kept, _ = train_test_split(train, test_size=share, stratify=label[train], random_state=seed)
+    return np.asarray(kept, dtype=np.int64)
+
+
 def ledger_half(label: IntArray, seed: int) -> IntArray:
     """Positions of the class-stratified half of the test records that TMC is evaluated on."""
     from sklearn.model_selection import train_test_split
@@ -284,6 +297,8 @@ def _fixed_split(
 
     def make() -> tuple[list[TrainingRun], list[IntArray]]:
         train, test = data.split or stratified_split(data.label, plan.split_seed)
+        if plan.validation_share > 0.0:
+            train = without_validation(data.label, train, plan.validation_share, plan.split_seed)
         left, right = scale(data.views, train, test, scaling)
         runs = [TrainingRun(left, data.label[train], right, seed) for seed in plan.seeds]
         return runs, [test] * len(runs)
@@ -292,6 +307,7 @@ def _fixed_split(
         "seeds": list(plan.seeds),
         "scaling": scaling.value,
         "split": "file" if data.split else plan.split_seed,
+        "validation_share": plan.validation_share,
     }
     return shop.evidence("-".join(names), key, recipe, make, data, names)
 
