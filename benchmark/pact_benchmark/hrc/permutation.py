@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 
 import numpy as np
@@ -103,15 +103,16 @@ def permutation_test(profiles: EventProfiles, permutations: int, seed: int) -> T
     """Permute whole early profiles without fixed points within every block.
 
     The statistic is the equal-task mean of the episodes' share of events whose proximal score is
-    strictly above the (permuted) early one.
+    strictly above the (permuted) early one. Its mean under permutation is computed exactly.
     """
     blocks = profiles.exchangeable()
     episodes: dict[str, int] = {}
     for block in blocks:
         episodes[block.task] = episodes.get(block.task, 0) + len(block.early)
-    null, observed = np.zeros(permutations), 0.0
+    null, observed, expected = np.zeros(permutations), 0.0, 0.0
     for index, block in enumerate(blocks):
         weight = 1.0 / (episodes[block.task] * len(episodes))
+        expected += weight * _other_donors(block)
         observed += weight * float((block.proximal > block.early).mean(axis=1).sum())
         rng = np.random.default_rng([seed, index])
         for start in range(0, permutations, _CHUNK):
@@ -119,7 +120,16 @@ def permutation_test(profiles: EventProfiles, permutations: int, seed: int) -> T
             donor = derangements(len(block.early), size, rng)
             rises = (block.proximal[None] > block.early[donor]).mean(axis=2)
             null[start : start + size] += weight * rises.sum(axis=1)
-    return _result(blocks, observed, null)
+    return replace(_result(blocks, observed, null), null_mean=expected)
+
+
+def _other_donors(block: Block) -> float:
+    """Return the expected sum of concordance: every other episode is an equally likely donor."""
+    size, total = len(block.early), 0.0
+    for receiver in range(size):
+        rises = (block.proximal[receiver] > block.early).mean(axis=1)
+        total += float(rises.sum() - rises[receiver]) / (size - 1)
+    return total
 
 
 def exact_test(profiles: EventProfiles) -> TestResult | None:

@@ -236,3 +236,30 @@ def derangements(size: int, draws: int, rng: np.random.Generator) -> Ints:
 def plus_one_p(null: Floats, observed: float) -> float:
     """Return the one-sided upper-tail p-value with the plus-one correction."""
     return float((1 + np.count_nonzero(null >= observed - 1e-12)) / (1 + len(null)))
+
+
+def calibration_intercept(
+    score: Floats, positive: Flags, cluster: Ints, steps: int = 50
+) -> tuple[float, float]:
+    """Return the intercept a of P(positive) = σ(a + logit score) and its clustered error.
+
+    Args:
+        score: In [0, 1], shape [n].
+        positive: Shape [n].
+        cluster: Index of the cluster (episode) of each row, shape [n].
+        steps: Newton steps at most.
+    """
+    p = np.clip(score, 1e-12, 1.0 - 1e-12)
+    offset = np.log(p) - np.log1p(-p)
+    a = 0.0
+    for _ in range(steps):
+        fitted = 1.0 / (1.0 + np.exp(-(offset + a)))
+        slope = max(float((fitted * (1.0 - fitted)).sum()), 1e-12)
+        move = float((positive - fitted).sum()) / slope
+        a += float(np.clip(move, -2.0, 2.0))
+        if abs(move) < 1e-10:
+            break
+    fitted = 1.0 / (1.0 + np.exp(-(offset + a)))
+    slope = max(float((fitted * (1.0 - fitted)).sum()), 1e-12)
+    residual = np.bincount(cluster, positive - fitted)
+    return a, float(np.sqrt((residual**2).sum()) / slope)
