@@ -123,6 +123,7 @@ class Evaluation:
         self._given = None if kappa is None else np.asarray(kappa, dtype=np.float64)
         self._outputs: dict[tuple[Variant, float | None], Outputs] = {}
         self._responses: dict[tuple[Variant, float | None, AdmissionPolicy], NDArray[np.int8]] = {}
+        self._inputs: dict[tuple[Variant, float | None], Floats] = {}
         self._held_out: dict[Variant, Outputs] = {}
 
     @property
@@ -148,8 +149,13 @@ class Evaluation:
         return self.choice.kappa if self._given is None else self._given
 
     def outputs(self, rule: str | Variant, kappa: float | None = None) -> Outputs:
-        """Return a rule's outputs for all rows at one concentration."""
+        """Return a rule's outputs for all rows at one concentration.
+
+        Rules without a concentration ignore `kappa`; all others need it.
+        """
         variant, at = _key(rule, kappa)
+        if at is None and variant.rule not in WITHOUT_CONCENTRATION:
+            raise ValueError(f"rule {variant.rule!r} needs a concentration")
         if (variant, at) not in self._outputs:
             options = FusionOptions(
                 kappa=8.0 if at is None else at,
@@ -234,8 +240,10 @@ class Evaluation:
         if score != "pooled_correctness":
             raise ValueError(f"unknown score {score!r}")
         fitted = self.correctness_models() if models is None else models
-        features = _once(parts, self._features)
-        return tuple(model.score(part) for model, part in zip(fitted, features, strict=True))
+        return tuple(
+            model.score(self._features(rule, kappa))
+            for model, kappa in zip(fitted, self.kappa, strict=True)
+        )
 
     def rankings(
         self,
@@ -341,8 +349,14 @@ class Evaluation:
         admitted = self.responses(rule, kappa) == 0
         return Ranking(outputs.score, outputs.native_eligible & admitted, outputs.correct)
 
-    def _features(self, outputs: Outputs) -> Floats:
-        return correctness_features(outputs.posterior, self.benchmark.observed_count)
+    def _features(self, rule: str | Variant, kappa: float | None) -> Floats:
+        """Return the inputs of the correctness model for all rows [n, 9]."""
+        key = _key(rule, kappa)
+        if key not in self._inputs:
+            self._inputs[key] = correctness_features(
+                self.outputs(*key).posterior, self.benchmark.observed_count
+            )
+        return self._inputs[key]
 
     @cached_property
     def _all_models(self) -> tuple[CorrectnessModel, ...]:
@@ -353,18 +367,9 @@ class Evaluation:
         models = []
         for index, kappa in enumerate(self.kappa):
             train = rows & (self.benchmark.fold != index)
-            parts = [self.outputs(rule, kappa) for rule in FITTED_ON]
-            features = np.concatenate(
-                [
-                    correctness_features(
-                        part.posterior[train], self.benchmark.observed_count[train]
-                    )
-                    for part in parts
-                ]
-            )
-            models.append(
-                fit_correctness(features, np.concatenate([part.correct[train] for part in parts]))
-            )
+            features = [self._features(rule, kappa)[train] for rule in FITTED_ON]
+            correct = [self.outputs(rule, kappa).correct[train] for rule in FITTED_ON]
+            models.append(fit_correctness(np.concatenate(features), np.concatenate(correct)))
         return tuple(models)
 
 

@@ -113,17 +113,18 @@ def fit_correctness(
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     scale = np.where(scale < _SCALE_FLOOR, 1.0, scale)
-    design = np.concatenate([np.ones((features.shape[0], 1)), (features - mean) / scale], axis=1)
-    ridge = np.full(design.shape[1], penalty)
+    design = np.ones((features.shape[1] + 1, features.shape[0]))
+    design[1:] = ((features - mean) / scale).T
+    ridge = np.full(design.shape[0], penalty)
     ridge[0] = 0.0
     target = np.asarray(correct, dtype=np.float64)
-    beta = np.zeros(design.shape[1])
+    beta = np.zeros(design.shape[0])
     for _ in range(_STEPS):
-        linear = np.clip(design @ beta, -_LINEAR_LIMIT, _LINEAR_LIMIT)
+        linear = np.clip(beta @ design, -_LINEAR_LIMIT, _LINEAR_LIMIT)
         probability = 1.0 / (1.0 + np.exp(-linear))
         variance = np.maximum(probability * (1.0 - probability), _VARIANCE_FLOOR)
-        gradient = design.T @ (probability - target) + ridge * beta
-        hessian = design.T @ (design * variance[:, None]) + np.diag(ridge)
+        gradient = design @ (probability - target) + ridge * beta
+        hessian = (design * variance) @ design.T + np.diag(ridge)
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         beta = beta - step
         if np.max(np.abs(step)) < _STEP_TOLERANCE:

@@ -27,6 +27,7 @@ NARROW_SUPPORT = (0.10, 0.35)
 GRID_POINTS = 36
 STRATA_GRID_POINTS = 30
 SPAN_TOLERANCE = 1e-12
+_CURVES_AT_ONCE = 128
 
 
 class SupportError(PactError):
@@ -323,18 +324,24 @@ def _areas(
     coverage = _ratio(admitted, np.broadcast_to(n[:, None], admitted.shape))
     risk = _average_ties(admitted, _ratio(wrong, admitted))
     grid = np.linspace(low, high, points)
-    rows = np.arange(n.size)
     heights = np.empty((n.size, points))
-    last = coverage.shape[1] - 1
-    for position, point in enumerate(grid):
-        right = np.clip(np.count_nonzero(coverage <= point, axis=1), 1, last)
-        start, stop = coverage[rows, right - 1], coverage[rows, right]
-        share = _ratio(np.minimum(point, stop) - start, stop - start)
-        left_risk = risk[rows, right - 1]
-        heights[:, position] = left_risk + share * (risk[rows, right] - left_risk)
+    for start in range(0, n.size, _CURVES_AT_ONCE):
+        part = slice(start, start + _CURVES_AT_ONCE)
+        heights[part] = _interpolate(coverage[part], risk[part], grid)
     area = np.trapezoid(heights, grid, axis=1) / (high - low)
     spans = (coverage[:, 0] <= low + SPAN_TOLERANCE) & (coverage[:, -1] >= high - SPAN_TOLERANCE)
     return np.where(spans, area, np.nan)
+
+
+def _interpolate(coverage: Floats, risk: Floats, grid: Floats) -> Floats:
+    """Return each curve's risk at the grid [B, P]; `coverage` and `risk` are [B, T]."""
+    passed = np.count_nonzero(coverage[:, :, None] <= grid, axis=1)
+    right = np.clip(passed, 1, coverage.shape[1] - 1)
+    start = np.take_along_axis(coverage, right - 1, axis=1)
+    stop = np.take_along_axis(coverage, right, axis=1)
+    share = _ratio(np.minimum(grid, stop) - start, stop - start)
+    left = np.take_along_axis(risk, right - 1, axis=1)
+    return np.asarray(left + share * (np.take_along_axis(risk, right, axis=1) - left))
 
 
 def _average_ties(position: NDArray[Any], value: Floats) -> Floats:
