@@ -92,12 +92,15 @@ def _pyds(*, cautious: bool) -> Callable[[], Sequence[float]]:
     def run() -> Sequence[float]:
         from pyds import MassFunction
 
-        first, *others = (MassFunction(_separable(mass)) for mass in _masses())
+        first, *others = masses = [MassFunction(_separable(mass)) for mass in _masses()]
+        if cautious:  # its combine_cautious, with the rounding of weights just above one cut off
+            weights = [mass.weight_function() for mass in masses]
+            theta = first.frame()
+            smallest = {a: min(1.0, *(w[a] for w in weights)) for a in weights[0]}
+            others = [MassFunction({theta: w, a: 1.0 - w}) for a, w in smallest.items()]
+            first = MassFunction({theta: 1.0})
         for other in others:
-            if cautious:
-                first = first.combine_cautious(other)
-            else:
-                first = first.combine_conjunctive(other, normalization=False)
+            first = first.combine_conjunctive(other, normalization=False)
         bets = first.normalize().pignistic()
         return [bets[frozenset({k})] for k in HANDOVER]
 
