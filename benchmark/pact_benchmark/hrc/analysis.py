@@ -180,8 +180,9 @@ def analyse(
         if result is not None:
             study = Study(name, title, purpose, 700 + order, _not_in_a_run)
             parts.append(Part(study, result))
-    parts.append(_coverage(parts, 700 + len(_PARTS)))
-    return [_as_simulated(part) for part in parts] if recordings.simulated else parts
+    if recordings.simulated:
+        return [_as_simulated(part) for part in parts]
+    return [*parts, _coverage(parts, 700 + len(_PARTS))]
 
 
 def _coverage(parts: list[Part], order: int) -> Part:

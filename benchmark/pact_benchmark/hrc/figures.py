@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -146,14 +147,14 @@ def pairing_figure(
             canvas = plotting.new_figure(5.4, 3.2)
             _pairings(canvas.add_subplot(), ranking)
             return canvas
-        canvas = plotting.new_figure(11.0, 3.4)
-        changes, budgets, pairs = canvas.subplots(1, 3, width_ratios=(1.5, 0.8, 1.2))
+        canvas = plotting.new_figure(12.4, 3.6)
+        changes, budgets, pairs = canvas.subplots(1, 3, width_ratios=(1.6, 0.9, 1.2))
         _changes(canvas, changes, panel)
-        names = {"separate": "Checkpoints\nseparate", "merge_all": "All merged"}
+        names = {"separate": "Checkpoints\nseparate", "merge_all": "All\nmerged"}
         ratio = [float(statistics[f"family.{k}.budget_ratio"].value or 0.0) for k in names]
         bars = budgets.bar([0, 1, 2], [1.0, *ratio], color=[BLUE, SKY, VERMILION], width=0.6)
         budgets.bar_label(bars, fmt="%.3g", fontsize=8)
-        budgets.set_xticks([0, 1, 2], ["Families", *names.values()])
+        budgets.set_xticks([0, 1, 2], ["Model\nfamilies", *names.values()], fontsize=8)
         budgets.set_ylabel("Budget / model families")
         _letter(changes, "a", "READY change, early to proximal")
         _letter(budgets, "b", "Budgets")
@@ -201,9 +202,7 @@ def _changes(canvas: Canvas, axes: Axes, panel: Panel) -> None:
 
 def _wrapped(task: str) -> str:
     text = task_label(task).replace("sim_", "").replace("_", " ")
-    words = text.split()
-    middle = (len(words) + 1) // 2
-    return " ".join(words[:middle]) + "\n" + " ".join(words[middle:])
+    return "\n".join(textwrap.wrap(text, 10, break_long_words=False))
 
 
 def score_figure(events: pd.DataFrame) -> Figure:
@@ -272,29 +271,49 @@ def multiplicity_figure(frame: pd.DataFrame) -> Figure:
     """Draw budgets and changed responses against the number of exact copies."""
 
     def plot() -> Canvas:
-        canvas = plotting.new_figure(8.4, 3.1)
-        budgets, changed = canvas.subplots(1, 2)
-        copies = frame[frame["Varied"] == "copies"]
-        first = copies["Checkpoint"].iloc[0]
-        for index, rule in enumerate(dict.fromkeys(copies["Counting rule"])):
-            rows = copies[(copies["Counting rule"] == rule) & (copies["Checkpoint"] == first)]
-            level = rows["Level"].to_numpy(dtype=float)
-            budgets.plot(level, rows["Mean budget"], label=rule, **_look(index))
-            changed.plot(level, rows["Responses changed"], label=rule, **_look(index))
+        canvas = plotting.new_figure(9.6, 3.4)
+        budgets, changed = canvas.subplots(1, 2, width_ratios=(1.0, 1.2))
+        first = frame["Checkpoint"].iloc[0]
+        mine = frame[frame["Checkpoint"] == first]
+        for index, rule in enumerate(dict.fromkeys(mine["Counting rule"])):
+            rows = mine[mine["Counting rule"] == rule]
+            copies = rows[rows["Varied"] == "copies"]
+            level = copies["Level"].to_numpy(dtype=float)
+            budgets.plot(level, copies["Mean budget"], label=rule, **_look(index))
+            _changed(changed, rows, index)
         budgets.set_yscale("log")
         budgets.set_ylabel("Mean evidence budget")
+        budgets.set_xlabel("Copies of every prompt output")
         changed.set_ylabel("Typed responses changed")
         changed.set_ylim(bottom=-0.5)
         changed.yaxis.get_major_locator().set_params(integer=True)
-        for axes in (budgets, changed):
-            axes.set_xlabel("Copies of every prompt output")
-        budgets.legend()
+        handles, texts = budgets.get_legend_handles_labels()
+        canvas.legend(handles, texts, loc="outside lower center", ncols=4)
         _letter(budgets, "a", f"Budget, {first}")
-        _letter(changed, "b", "Responses")
+        _letter(changed, "b", "Responses against all prompts and cameras")
         return canvas
 
     alt = "Per-output budgets grow with exact copies; camera-grouped budgets and responses do not."
     return Figure("hrc_multiplicity", "Copies are not witnesses", alt, plot)
+
+
+def _changed(axes: Axes, rows: pd.DataFrame, index: int) -> None:
+    """Mark how many responses change under the most copies, fewer prompts, one camera less."""
+    copies, prompts = rows[rows["Varied"] == "copies"], rows[rows["Varied"] == "prompts"]
+    chosen = pd.concat(
+        [copies.tail(1), prompts.iloc[:-1], rows[rows["Varied"] == "without camera"]]
+    )
+    names = {"copies": "{} copies", "prompts": "{} prompts", "without camera": "no {}"}
+    words = [
+        names[varied].format(str(level).removesuffix("_view").replace("_", " "))
+        for varied, level in zip(chosen["Varied"], chosen["Level"], strict=True)
+    ]
+    place = np.arange(len(chosen)) + 0.14 * (index - 1.5)
+    look = _look(index)
+    axes.plot(
+        place, chosen["Responses changed"], color=look["color"], marker=look["marker"], linestyle=""
+    )
+    axes.set_xticks(range(len(words)), words, rotation=35, ha="right", fontsize=7.5)
 
 
 def marked(figure: Figure, mark: str) -> Figure:
@@ -303,8 +322,9 @@ def marked(figure: Figure, mark: str) -> Figure:
 
     def plot() -> Canvas:
         canvas = inner()
-        canvas.text(0.995, 0.995, mark.upper(), ha="right", va="top", fontsize=8, color=VERMILION,
-                    weight="bold")  # fmt: skip
+        canvas.suptitle(
+            mark.upper(), x=0.995, ha="right", fontsize=8, color=VERMILION, weight="bold"
+        )
         return canvas
 
     return Figure(figure.id, f"{figure.title} ({mark})", f"{figure.alt} ({mark})", plot)

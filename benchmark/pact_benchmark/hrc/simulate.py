@@ -321,21 +321,22 @@ def _features(windows: _Windows, asked: set[str], options: SimulationOptions) ->
     frame = windows.frame
     n, size = len(frame), options.features
     task_shift = _baseline(options, frame["task"], "appearance")
+    event_shift = normal(_keys(options, "event", frame["event"]), 0)
     mixture = np.stack(
         [normal(_keys(options, "mixture", np.arange(size)), 2 * k) for k in range(6)]
     )
     parts = []
     for setting, views in SETTINGS.items():
         visible = 1.0 - windows.occlusion[:, list(views)].mean(axis=1)
-        # A task's appearance moves the image along the direction of readiness: levels shift
-        # from task to task while the change within an episode stays.
+        # The appearance of a task and of an event moves the image along the direction of
+        # readiness: levels shift while the change within an event stays.
         latent = np.stack(
             [
-                visible * windows.readiness + 0.8 * task_shift,
+                visible * windows.readiness + 0.4 * task_shift + 0.3 * event_shift,
                 np.nan_to_num(frame["closing_speed"].to_numpy(dtype=float)),
                 np.nan_to_num(frame["clearance"].to_numpy(dtype=float)),
                 visible,
-                task_shift,
+                0.3 * task_shift,
                 np.full(n, 2.0),
             ],
             axis=1,
