@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
+import time
 from importlib.metadata import version
 from typing import Any
 
@@ -87,7 +88,8 @@ def evaluate_run(run: RunFolder, context: StudyContext, names: list[str]) -> lis
         for study in chosen:
             bar.note(study.title)
             if not result_current(run, study.id, key):
-                write_result(run, study, run_study(study, context), key)
+                started = time.monotonic()
+                write_result(run, study, run_study(study, context), key, started)
             bar.advance()
     return [study.id for study in chosen]
 

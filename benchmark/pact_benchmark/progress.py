@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from pact_benchmark.set_transformer import training_status
 from pact_benchmark.store import RunFolder
 from pact_benchmark.study import all_studies
 from pact_benchmark.sweep import sweep_status
-
-
-class ShardStatus(Protocol):
-    """Progress of a job that stores one shard per unit of work."""
-
-    points: int
-    done: int
-    rate: float | None
-    seconds_left: float | None
+from pact_benchmark.sweep.shards import JobStatus
 
 
 def run_status(run: RunFolder) -> dict[str, Any]:
@@ -46,7 +38,7 @@ def _part_row(name: str, record: dict[str, Any] | None) -> dict[str, str]:
     return {"part": name, "state": "finished", "detail": detail}
 
 
-def _shard_row(name: str, status: ShardStatus) -> dict[str, str]:
+def _shard_row(name: str, status: JobStatus) -> dict[str, str]:
     detail = f"{status.done}/{status.points}"
     if status.rate:
         detail += f", {status.rate:.2f} per second"

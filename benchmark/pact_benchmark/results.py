@@ -22,9 +22,11 @@ STATISTICS = "statistics.json"
 _PART = "study:"
 
 
-def write_result(run: RunFolder, study: Study, result: StudyResult, key: str) -> None:
+def write_result(
+    run: RunFolder, study: Study, result: StudyResult, key: str, started: float | None = None
+) -> None:
     """Write what a study found as one part of the run, then bring `statistics.json` up to date."""
-    with run.part(_PART + study.id, key) as part:
+    with run.part(_PART + study.id, key, started) as part:
         for table in result.tables:
             _write_table(part, table)
         for figure in result.figures:

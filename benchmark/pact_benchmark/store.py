@@ -212,15 +212,18 @@ class RunFolder:
         return known is not None and path.is_file() and file_digest(path) == known["sha256"]
 
     @contextmanager
-    def part(self, name: str, key: str) -> Iterator[PartWriter]:
-        """Make a part: files written through the writer are recorded when the block succeeds."""
+    def part(self, name: str, key: str, started: float | None = None) -> Iterator[PartWriter]:
+        """Make a part: files written through the writer are recorded when the block succeeds.
+
+        `started` is the `time.monotonic` at which work on the part began, by default now.
+        """
         writer = PartWriter(self)
-        started = time.monotonic()
+        began = time.monotonic() if started is None else started
         yield writer
         self.manifest["parts"][name] = {
             "key": key,
             "files": sorted(writer.files),
-            "seconds": round(time.monotonic() - started, 3),
+            "seconds": round(time.monotonic() - began, 3),
         }
         self._save()
 

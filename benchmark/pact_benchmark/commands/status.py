@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption
+from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption
 from pact_benchmark.console import Format, emit_json
 
 
 def status(
-    folder: Annotated[Path, typer.Argument(help="The run folder.")] = DEFAULT_RUN,
+    folder: Annotated[Path | None, typer.Argument(help="The run folder.")] = None,
+    output: OutputOption = DEFAULT_RUN,
     format: FormatOption = Format.HUMAN,
 ) -> None:
     """Show which parts of a run are finished, and how far a sweep is (works while it runs).
@@ -22,7 +23,7 @@ def status(
     from pact_benchmark.progress import run_status
     from pact_benchmark.store import RunFolder
 
-    report = run_status(RunFolder.open(folder))
+    report = run_status(RunFolder.open(folder or output))
     if format is Format.JSON:
         emit_json(report)
         return

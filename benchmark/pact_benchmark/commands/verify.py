@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption
+from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption
 from pact_benchmark.console import Format, emit_json
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(help="The run folder.")] = DEFAULT_RUN,
+    folder: Annotated[Path | None, typer.Argument(help="The run folder.")] = None,
+    output: OutputOption = DEFAULT_RUN,
     format: FormatOption = Format.HUMAN,
 ) -> None:
     """Check every file of a run: present, unchanged, readable schema; say what to rerun.
@@ -25,16 +26,20 @@ def verify(
     from pact_benchmark.store import RunFolder
     from pact_benchmark.verification import verify_run
 
-    problems = verify_run(RunFolder.open(folder))
+    problems = verify_run(RunFolder.open(folder or output))
     if format is Format.JSON:
         emit_json(
-            {"run": str(folder), "ok": not problems, "problems": [p._asdict() for p in problems]}
+            {
+                "run": str(folder or output),
+                "ok": not problems,
+                "problems": [p._asdict() for p in problems],
+            }
         )
     elif problems:
         for problem in problems:
             typer.echo(f"{problem.file}: {problem.what}; rerun: {problem.rerun}")
     else:
-        typer.echo(f"{folder}: every file is as it was written")
+        typer.echo(f"{folder or output}: every file is as it was written")
     if problems:
         raise typer.Exit(1)
 
