@@ -73,17 +73,16 @@ def choose_concentrations(candidates: Sequence[Candidate], fold: Ints) -> Concen
     counts = np.array([_inner_counts(item.ranking, fold, folds) for item in candidates])
     size = np.bincount(fold, minlength=folds)
     n = size.sum() - size
-    targets = SELECTION_TARGETS.size
-    admitted, wrong = counts[..., 0, :], counts[..., 1, :]
-    cost = (WRONG_COST * wrong + WITHHELD_COST * (n[:, None] - admitted)) / n[:, None]
-    mean_cost = cost.sum(axis=-1) / targets
-    wrong_rate = wrong.sum(axis=-1) / (n * targets)
-    correct_rate = (admitted - wrong).sum(axis=-1) / (n * targets)
+    trials = n * SELECTION_TARGETS.size
+    admitted, wrong = counts[..., 0, :].sum(axis=-1), counts[..., 1, :].sum(axis=-1)
+    # The ranking is in whole decisions, so that equal costs compare as equal.
+    penalty = WRONG_COST / WITHHELD_COST * wrong - admitted
+    cost = WITHHELD_COST * (penalty + trials) / trials
     kappa = np.empty(folds)
     winners, records = [], []
     for outer in range(folds):
         keys = [
-            (mean_cost[index, outer], wrong_rate[index, outer], -correct_rate[index, outer], index)
+            (penalty[index, outer], wrong[index, outer], -admitted[index, outer], index)
             for index in range(len(candidates))
         ]
         order = [key[3] for key in sorted(keys)]
@@ -98,9 +97,9 @@ def choose_concentrations(candidates: Sequence[Candidate], fold: Ints) -> Concen
                 "fold": outer,
                 "place": place + 1,
                 "candidate": _name(candidates[index]),
-                "cost": mean_cost[index, outer],
-                "wrong_rate": wrong_rate[index, outer],
-                "correct_rate": correct_rate[index, outer],
+                "cost": cost[index, outer],
+                "wrong_rate": wrong[index, outer] / trials[outer],
+                "correct_rate": (admitted - wrong)[index, outer] / trials[outer],
             }
             for place, index in enumerate(order)
         ]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pact_benchmark import bootstrap
 from pact_benchmark.admission import admission_policy
 from pact_benchmark.concentration import CONCENTRATIONS
-from pact_benchmark.evaluation import Evaluation
+from pact_benchmark.errors import UsageError
+from pact_benchmark.evaluation import RULES, Evaluation
 from pact_benchmark.selection import (
     GRID_POINTS,
     NARROW_SUPPORT,
@@ -24,6 +25,7 @@ from pact_benchmark.selection import (
     ncsaurc_draws,
 )
 from pact_benchmark.study import Statistic, StudyContext
+from pact_core import RULES as REGISTERED
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +41,7 @@ class Settings:
         support: coverage interval of the primary area.
         narrow_support: coverage interval of the sensitivity analyses.
         seeds: seed of each family of intervals.
+        extra_rules: further rules to compare, such as those of a plug-in.
     """
 
     draws: int = bootstrap.DRAWS
@@ -55,9 +58,26 @@ class Settings:
         }
     )
 
+    extra_rules: tuple[str, ...] = ()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """All rules that are compared, the published ones first."""
+        return (*RULES, *(rule for rule in self.extra_rules if rule not in RULES))
+
     @classmethod
     def from_section(cls, section: Mapping[str, Any]) -> Settings:
-        """Return the settings of the configuration's section `evaluation`."""
+        """Return the settings of the configuration's section `evaluation`.
+
+        Raises:
+            UsageError: if it names a rule that is not registered.
+        """
+        unknown = [rule for rule in section["extra_rules"] if rule not in REGISTERED]
+        if unknown:
+            raise UsageError(
+                f"section [evaluation] of the configuration: unknown rule {unknown[0]!r} in "
+                f"extra_rules; registered are {', '.join(REGISTERED)}"
+            )
         low, high = section["support"]
         narrow_low, narrow_high = section["narrow_support"]
         return cls(
@@ -67,6 +87,7 @@ class Settings:
             support=(float(low), float(high)),
             narrow_support=(float(narrow_low), float(narrow_high)),
             seeds=dict(section["seeds"]),
+            extra_rules=tuple(section["extra_rules"]),
         )
 
 

@@ -10,11 +10,21 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pact_benchmark.metrics import Reliability
-from pact_benchmark.plotting import RULE_STYLE, new_figure
+from pact_benchmark.plotting import GREY, RULE_STYLE, RuleStyle, new_figure
 from pact_benchmark.selection import Curve
 from pact_benchmark.study import Statistic
 
 _COVERAGE = (0.05, 0.45)
+
+
+def rule_style(rule: str) -> RuleStyle:
+    """Return how a rule looks; one that is not of the compared set is drawn in grey."""
+    return RULE_STYLE.get(rule) or RuleStyle(rule, GREY, "8", "--")
+
+
+def rule_label(rule: str) -> str:
+    """Return a rule's name for people."""
+    return rule_style(rule).label
 
 
 def risk_coverage(curves: Mapping[str, Curve], operating_target: float, title: str) -> Figure:
@@ -44,7 +54,7 @@ def score_dependence(values: pd.DataFrame, support: tuple[float, float]) -> Figu
     by_label = {style.label: rule for rule, style in RULE_STYLE.items()}
     place = np.arange(len(values.columns))
     for label, row in values.iterrows():
-        look = _look(by_label[str(label)])
+        look = _look(by_label.get(str(label), str(label)))
         axes.plot(place, row.to_numpy(float), linewidth=0.8, markersize=6.0, **look)
     axes.set_xticks(place, [str(name).replace(" ", "\n") for name in values.columns])
     axes.set(xlabel="Selection score", ylabel=_area_label(support))
@@ -59,13 +69,13 @@ def areas(values: Mapping[str, Statistic], support: tuple[float, float]) -> Figu
     shown = [(rule, found) for rule, found in values.items() if found.value is not None]
     shown.sort(key=lambda item: -float(item[1].value or 0.0))
     for place, (rule, found) in enumerate(shown):
-        style, value = RULE_STYLE[rule], float(found.value or 0.0)
+        style, value = rule_style(rule), float(found.value or 0.0)
         spread = [
             [0.0 if found.low is None else max(value - found.low, 0.0)],
             [0.0 if found.high is None else max(found.high - value, 0.0)],
         ]
         axes.errorbar(value, place, xerr=spread, fmt=style.marker, color=style.colour, capsize=3)
-    axes.set_yticks(range(len(shown)), [RULE_STYLE[rule].label for rule, _ in shown])
+    axes.set_yticks(range(len(shown)), [rule_label(rule) for rule, _ in shown])
     axes.set(xlabel=_area_label(support))
     return figure
 
@@ -92,7 +102,7 @@ def reliability(diagrams: Mapping[str, Reliability]) -> Figure:
 
 
 def _look(rule: str) -> dict[str, Any]:
-    return dict(RULE_STYLE[rule].kwargs)
+    return dict(rule_style(rule).kwargs)
 
 
 def _area_label(support: tuple[float, float]) -> str:

@@ -11,6 +11,7 @@ import pytest
 from pact_benchmark import plotting
 from pact_benchmark.config import load_config
 from pact_benchmark.data import from_instances
+from pact_benchmark.errors import UsageError
 from pact_benchmark.estimates import Estimator, Settings
 from pact_benchmark.evaluation import RULES, Evaluation
 from pact_benchmark.selection import TARGETS
@@ -58,7 +59,7 @@ def compute_all(evaluation, settings):
         "matched": matched.compute(evaluation, settings),
         "strata": strata.compute(evaluation, settings),
         "missing_sources": missing_sources.compute(evaluation, settings),
-        "calibration": calibration.compute(evaluation),
+        "calibration": calibration.compute(evaluation, settings),
     }
 
 
@@ -304,6 +305,22 @@ def test_figures_draw_and_repeat(results):
         assert len(figure.alt) > 40
         first, second = (plotting.render(figure.plot(), "svg") for _ in range(2))
         assert first == second
+
+
+def test_extra_rules_join_the_comparison(benchmark_rows):
+    """A registered rule that the configuration names is measured and drawn with the others."""
+    section = load_config().section("evaluation")
+    chosen = Settings.from_section({**section, "draws": 0, "extra_rules": ["pact_singleton"]})
+    results = compute_all(Evaluation(benchmark_rows, kappa=[8.0] * 5), chosen)
+    for key in (
+        "prediction.pact_singleton.nll",
+        "before_admission.pact_singleton.native",
+        "after_admission.pact_singleton.ncsaurc",
+    ):
+        family = key.split(".")[0]
+        assert results[family].statistics[key].value is not None
+    with pytest.raises(UsageError, match="'astrology'"):
+        Settings.from_section({**section, "extra_rules": ["astrology"]})
 
 
 def test_estimator_without_rows_is_empty():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import pandas as pd
@@ -16,7 +17,7 @@ from pact_benchmark.estimates import (
     settings_of,
 )
 from pact_benchmark.evaluation import RULES, Evaluation
-from pact_benchmark.plotting import RULE_STYLE
+from pact_benchmark.figures import rule_label
 from pact_benchmark.scores import SCORE_LABELS, SCORES
 from pact_benchmark.selection import (
     Curve,
@@ -44,14 +45,14 @@ def run(context: StudyContext) -> StudyResult:
 def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     """Measure the complete rules: candidate, native score, fitted cutoff and admission."""
     estimate = estimator(settings)
-    curves = {rule: evaluation.curve(rule, stage="after") for rule in RULES}
+    curves = {rule: evaluation.curve(rule, stage="after") for rule in settings.rules}
     areas = {rule: estimate.area(curve) for rule, curve in curves.items()}
     statistics: dict[str, Statistic] = {}
-    for rule in RULES:
+    for rule in settings.rules:
         statistics[f"after_admission.{rule}.ncsaurc"] = areas[rule].statistic()
         statistics |= _operating_point(rule, curves[rule], estimate, settings)
     statistics["after_admission.pact_minus_nested"] = areas["pact"].minus(areas["nested_dirichlet"])
-    by_score = _by_score(evaluation, estimate)
+    by_score = _by_score(evaluation, estimate, settings)
     statistics |= {
         f"after_admission.{rule}.{score}": area.statistic()
         for (rule, score), area in by_score.items()
@@ -67,8 +68,16 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
                 "unchanged to held-out scenes. Zero wrong admissions means none was observed.",
             ),
             Table("selective_metrics", "Selective metrics after admission", _selective(curves)),
-            Table("after_admission_scores", "ncsAURC after admission, by score", _pivot(by_score)),
-            Table("curves", "Counts along the risk–coverage curves", curve_table(evaluation)),
+            Table(
+                "after_admission_scores",
+                "ncsAURC after admission, by score",
+                _pivot(by_score, settings),
+            ),
+            Table(
+                "curves",
+                "Counts along the risk–coverage curves",
+                curve_table(evaluation, settings.rules),
+            ),
             Table(
                 "concentrations",
                 "Selection of the concentration in each outer-training set",
@@ -83,11 +92,11 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     )
 
 
-def curve_table(evaluation: Evaluation) -> pd.DataFrame:
+def curve_table(evaluation: Evaluation, rules: Sequence[str] = RULES) -> pd.DataFrame:
     """Return retained and wrong counts of every rule, stage and target coverage."""
     frames = []
     for stage, short in STAGES.items():
-        for rule in RULES:
+        for rule in rules:
             curve = evaluation.curve(rule, stage="after" if short == "after" else "before")
             frame = curve.frame()
             frame.insert(0, "rule", rule)
@@ -114,26 +123,28 @@ def _operating_point(
     }
 
 
-def _by_score(evaluation: Evaluation, estimate: Estimator) -> dict[tuple[str, str], Area]:
+def _by_score(
+    evaluation: Evaluation, estimate: Estimator, settings: Settings
+) -> dict[tuple[str, str], Area]:
     """Return the areas after admission under the scores that are not native."""
     return {
         (rule, score): estimate.area(evaluation.curve(rule, score=score, stage="after"))
-        for rule in RULES
+        for rule in settings.rules
         for score in SCORES
         if score != "native"
     }
 
 
-def _pivot(areas: dict[tuple[str, str], Area]) -> pd.DataFrame:
+def _pivot(areas: dict[tuple[str, str], Area], settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(
         [
-            {"rule": RULE_STYLE[rule].label}
+            {"rule": rule_label(rule)}
             | {
                 SCORE_LABELS[score]: areas[rule, score].value
                 for score in SCORES
                 if (rule, score) in areas
             }
-            for rule in RULES
+            for rule in settings.rules
         ]
     )
 
@@ -144,7 +155,7 @@ def _frame(curves: dict[str, Curve], areas: dict[str, Area], settings: Settings)
         point = curve.at(settings.operating_target)
         rows.append(
             {
-                "rule": RULE_STYLE[rule].label,
+                "rule": rule_label(rule),
                 "ncsAURC": areas[rule].value,
                 "coverage": point.coverage,
                 "R_all": point.wrong_all,
@@ -165,7 +176,7 @@ def _selective(curves: dict[str, Curve]) -> pd.DataFrame:
             area = generalised_risk_area(curve)
         except SupportError:
             area = None
-        row: dict[str, object] = {"rule": RULE_STYLE[rule].label, "AUGRC[.10,.39]": area}
+        row: dict[str, object] = {"rule": rule_label(rule), "AUGRC[.10,.39]": area}
         for coverage in (0.10, 0.20, 0.30, 0.40):
             row[f"risk at {coverage:.2f}"] = risk_at_coverage(curve, coverage)
         for risk in (0.01, 0.05, 0.10):

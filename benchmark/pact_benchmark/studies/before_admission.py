@@ -17,8 +17,8 @@ from pact_benchmark.estimates import (
     evaluation_of,
     settings_of,
 )
-from pact_benchmark.evaluation import RULES, Evaluation
-from pact_benchmark.plotting import RULE_STYLE
+from pact_benchmark.evaluation import Evaluation
+from pact_benchmark.figures import rule_label
 from pact_benchmark.scores import SCORE_LABELS, SCORES
 from pact_benchmark.selection import (
     STRATA_GRID_POINTS,
@@ -45,16 +45,16 @@ def run(context: StudyContext) -> StudyResult:
 
 def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     """Measure the order that each rule and score give to the base-eligible rows."""
-    estimate = estimator(settings)
+    estimate, rules = estimator(settings), settings.rules
     curves = {
-        (rule, score): evaluation.curve(rule, score=score) for rule in RULES for score in SCORES
+        (rule, score): evaluation.curve(rule, score=score) for rule in rules for score in SCORES
     }
     areas = {key: estimate.area(curve) for key, curve in curves.items()}
     statistics = {
         f"before_admission.{rule}.{score}": area.statistic()
         for (rule, score), area in areas.items()
     }
-    native = {rule: curves[rule, "native"] for rule in RULES}
+    native = {rule: curves[rule, "native"] for rule in rules}
     statistics["before_admission.product_minus_pact"] = areas["product", "native"].minus(
         areas["pact", "native"]
     )
@@ -62,11 +62,11 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
         native["product"], native["pact"], settings
     )
     statistics |= _language_only(evaluation, settings)
-    order = RandomOrder(evaluation, settings, {rule: areas[rule, "native"] for rule in RULES})
+    order = RandomOrder(evaluation, settings, {rule: areas[rule, "native"] for rule in rules})
     statistics |= order.statistics()
     values = pd.DataFrame(
-        {SCORE_LABELS[score]: [areas[rule, score].value for rule in RULES] for score in SCORES},
-        index=[RULE_STYLE[rule].label for rule in RULES],
+        {SCORE_LABELS[score]: [areas[rule, score].value for rule in rules] for score in SCORES},
+        index=[rule_label(rule) for rule in rules],
         dtype=float,
     )
     return StudyResult(
@@ -128,7 +128,7 @@ class RandomOrder:
             area = self.areas[rule].value
             rows.append(
                 {
-                    "rule": RULE_STYLE[rule].label,
+                    "rule": rule_label(rule),
                     "errors among eligible": int(errors.sum()),
                     "random order": reference,
                     "ncsAURC": area,

@@ -7,8 +7,8 @@ from functools import partial
 import pandas as pd
 
 from pact_benchmark import figures
-from pact_benchmark.estimates import evaluation_of
-from pact_benchmark.evaluation import RULES, Evaluation
+from pact_benchmark.estimates import Settings, evaluation_of, settings_of
+from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.metrics import reliability
 from pact_benchmark.studies.prediction import summary_of
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
@@ -22,12 +22,12 @@ from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, T
 )
 def run(context: StudyContext) -> StudyResult:
     """Run the study."""
-    return compute(evaluation_of(context))
+    return compute(evaluation_of(context), settings_of(context))
 
 
-def compute(evaluation: Evaluation) -> StudyResult:
+def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     """Bin the held-out confidences of every rule."""
-    diagrams = {rule: reliability(summary_of(evaluation, rule)) for rule in RULES}
+    diagrams = {rule: reliability(summary_of(evaluation, rule)) for rule in settings.rules}
     frame = pd.concat(
         [
             pd.DataFrame(

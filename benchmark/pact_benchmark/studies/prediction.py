@@ -7,9 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pact_benchmark.estimates import Settings, contrast, estimator, evaluation_of, settings_of
-from pact_benchmark.evaluation import RULES, Evaluation
+from pact_benchmark.evaluation import Evaluation
+from pact_benchmark.figures import rule_label
 from pact_benchmark.metrics import METRICS, ProbabilitySummary, summarise
-from pact_benchmark.plotting import RULE_STYLE
 from pact_benchmark.study import Statistic, StudyContext, StudyResult, Table, study
 
 PRIOR = "empirical_prior"
@@ -36,7 +36,7 @@ def run(context: StudyContext) -> StudyResult:
 def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     """Measure every rule's posteriors on the held-out rows."""
     benchmark = evaluation.benchmark
-    summaries = {rule: summary_of(evaluation, rule) for rule in RULES}
+    summaries = {rule: summary_of(evaluation, rule) for rule in settings.rules}
     summaries[PRIOR] = _prior_summary(evaluation)
     weights = estimator(settings).weights(benchmark.scenes)
     values, draws = {}, {}
@@ -59,7 +59,7 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
             for rule, found in values.items()
         ]
     )
-    by_condition = _correct_by_condition(evaluation)
+    by_condition = _correct_by_condition(evaluation, settings)
     return StudyResult(
         statistics,
         tables=[
@@ -98,18 +98,18 @@ def _prior_summary(evaluation: Evaluation) -> ProbabilitySummary:
     return summarise(posterior, contract, benchmark.label, benchmark.scene, benchmark.scenes)
 
 
-def _correct_by_condition(evaluation: Evaluation) -> pd.DataFrame:
+def _correct_by_condition(evaluation: Evaluation, settings: Settings) -> pd.DataFrame:
     benchmark = evaluation.benchmark
     size = len(benchmark.condition_names)
     columns = {
         _label(rule): np.bincount(
             benchmark.condition[evaluation.held_out(rule).correct], minlength=size
         )
-        for rule in RULES
+        for rule in settings.rules
     }
     rows = np.bincount(benchmark.condition, minlength=size)
     return pd.DataFrame({"condition": benchmark.condition_names, "rows": rows, **columns})
 
 
 def _label(rule: str) -> str:
-    return "Empirical prior" if rule == PRIOR else RULE_STYLE[rule].label
+    return "Empirical prior" if rule == PRIOR else rule_label(rule)

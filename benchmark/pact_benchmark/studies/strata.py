@@ -9,7 +9,7 @@ import pandas as pd
 from pact_benchmark.data import ADVERSARIAL
 from pact_benchmark.estimates import Area, Settings, estimator, evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation, Stage
-from pact_benchmark.plotting import RULE_STYLE
+from pact_benchmark.figures import rule_label
 from pact_benchmark.selection import STRATA_GRID_POINTS
 from pact_benchmark.study import StudyContext, StudyResult, Table, study
 
@@ -115,7 +115,7 @@ def _frame(areas: dict[str, Area]) -> pd.DataFrame:
                 "stratum": stratum,
                 "stage": stage,
                 "score": middle[0] if middle else "native",
-                "rule": RULE_STYLE[rule].label,
+                "rule": rule_label(rule),
                 "rows": area.n,
                 "ncsAURC": area.value,
             }
