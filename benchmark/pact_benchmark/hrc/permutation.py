@@ -45,7 +45,7 @@ class EventProfiles:
             by_occurrence: The profile is which occurrences an episode has (the part of the event
                 key after the episode key). Otherwise it is how many there are.
         """
-        frame = events.sort_values(["task", "episode", "event"])
+        frame = events.sort_values(["task", "episode", "event"]).reset_index(drop=True)
         rank = frame.groupby(["task", "episode"]).cumcount().astype(str)
         if by_occurrence:
             rank = pd.Series(

@@ -166,6 +166,30 @@ def _transfer(
     title = "Leave-one-task-out temporal rules under fixed candidates and target identity"
     tables.append(Table("hrc_loto", title, pd.DataFrame(rows), note))
     tables.append(Table("hrc_loto_by_task", f"{title}, by task", pd.DataFrame(tasks), note))
+    given = recordings.references.get("heldout_by_task")
+    if given is not None and LOTO_CHECKPOINT in set(recordings.queries["checkpoint"]):
+        equal = _agreement(given, pd.DataFrame(tasks))
+        frame = pd.DataFrame([{"Table": "by task", "Rows": len(given), "Equal": equal}])
+        title = "Agreement with the task-held-out result table that came with the recordings"
+        tables.append(Table("hrc_loto_checks", title, frame, "Equal means counts and recall."))
+
+
+def _agreement(given: pd.DataFrame, tasks: pd.DataFrame) -> int:
+    """Return how many rows of the release's table equal ours for the paired-change rule."""
+    mine = tasks[
+        (tasks["Checkpoint"] == label(LOTO_CHECKPOINT))
+        & (tasks["Temporal rule"] == RULE_LABELS["paired_positive_change"])
+    ]
+    total = mine["Consistent"] + mine["Inconsistent"]
+    ours = dict(zip(mine["Task"], zip(total, mine["READY recall"], strict=True), strict=True))
+    equal = 0
+    for task, number, recall in zip(
+        given["sid"], given["admitted"], given["ready_factual_recall"], strict=True
+    ):
+        found = ours.get(task_label(str(task)))
+        if found is not None:
+            equal += str(found[0]) == number and abs(float(found[1]) - float(recall)) < 1e-12
+    return equal
 
 
 def _auroc(
