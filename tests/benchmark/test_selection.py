@@ -219,6 +219,17 @@ def test_generalised_risk_area_of_a_line():
         generalised_risk_area(curve_from([1, 2], [0, 0], 100))
 
 
+def test_a_monotone_change_of_score_changes_nothing():
+    """Only the order of the scores matters: a monotone function of them gives the same counts."""
+    rng = np.random.default_rng(8)
+    scene = np.arange(300) % 15
+    score, available, correct = rng.random(300), rng.random(300) < 0.9, rng.random(300) < 0.5
+    first = risk_coverage(Ranking(score, available, correct), scene % 5, scene)
+    second = risk_coverage(Ranking(np.exp(3 * score), available, correct), scene % 5, scene)
+    np.testing.assert_array_equal(first.admitted, second.admitted)
+    np.testing.assert_array_equal(first.wrong, second.wrong)
+
+
 def test_cutoffs_take_any_order_of_scores():
     """Cutoffs depend on the set of scores, not on the order of the rows."""
     scores = [random.Random(3).random() for _ in range(50)]

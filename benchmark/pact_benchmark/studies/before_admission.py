@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -19,6 +20,7 @@ from pact_benchmark.estimates import (
 )
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.figures import rule_label
+from pact_benchmark.metrics import augrc, aurc, sample_coverage_at_risk, sample_risk_at_coverage
 from pact_benchmark.scores import SCORE_LABELS, SCORES
 from pact_benchmark.selection import (
     STRATA_GRID_POINTS,
@@ -62,6 +64,14 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
         native["product"], native["pact"], settings
     )
     statistics |= _language_only(evaluation, settings)
+    ranked = _ranking_metrics(evaluation, rules)
+    statistics |= {
+        f"before_admission.{rule}.{name}": Statistic(
+            float(ranked.loc[rule, name]), n=int(evaluation.benchmark.base_eligible.sum())
+        )
+        for rule in ranked.index
+        for name in ("aurc", "augrc")
+    }
     order = RandomOrder(evaluation, settings, {rule: areas[rule, "native"] for rule in rules})
     statistics |= order.statistics()
     values = pd.DataFrame(
@@ -79,6 +89,12 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
                 "Cutoffs are fitted per rule and fold on the outer-training rows.",
             ),
             Table("random_order", "Areas against random ordering", order.frame()),
+            Table(
+                "ranking_metrics",
+                "Selective metrics of the native scores over the whole ranking",
+                ranked.rename(index=rule_label).rename_axis("rule").reset_index(),
+                "Base-eligible held-out rows in one ranking; coverage is the share of these rows.",
+            ),
             Table("best_source", "Best single source of each fold", _best_source(evaluation)),
         ],
         figures=_figures(native, values, settings),
@@ -145,6 +161,24 @@ class RandomOrder:
         weights = self.paired.weights(self.eligible.size)
         draws = area.draws - (weights @ errors) / (weights @ self.eligible)
         return contrast(area.value - float(errors.sum() / n), draws, n)
+
+
+def _ranking_metrics(evaluation: Evaluation, rules: Sequence[str]) -> pd.DataFrame:
+    """Return the metrics of selective-prediction tools, by rule, over all base-eligible rows."""
+    eligible = evaluation.benchmark.base_eligible
+    rows = {}
+    for rule in rules if eligible.any() else ():
+        outputs = evaluation.held_out(rule)
+        score, wrong = outputs.score[eligible], ~outputs.correct[eligible]
+        row = {"aurc": aurc(score, wrong), "augrc": augrc(score, wrong)}
+        for coverage in (0.1, 0.5, 1.0):
+            row[f"risk at coverage {coverage:.1f}"] = sample_risk_at_coverage(
+                score, wrong, coverage
+            )
+        for risk in (0.1, 0.5):
+            row[f"coverage at risk {risk:.1f}"] = sample_coverage_at_risk(score, wrong, risk)
+        rows[rule] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def _scenes_positive(first: Curve, second: Curve, settings: Settings) -> Statistic:
