@@ -1,7 +1,7 @@
 """One physics step: from an observation to every rule's decision.
 
-The same synthesis and the same decision functions make the benchmark's rows, so a step that falls on
-one of the benchmark's decisions gives that row.
+The same synthesis and the same decision functions make the benchmark's rows, so a step that falls
+on one of the benchmark's decisions gives that row.
 """
 
 from __future__ import annotations

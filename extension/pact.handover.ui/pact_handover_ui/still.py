@@ -18,7 +18,7 @@ BACKGROUND, CARD, TRACK = "#1E1E1E", "#2A2A2A", "#454545"
 TEXT, DIM = "#EDEDED", "#A8A8A8"
 CHOSEN, OTHER, THRESHOLD = "#0072B2", "#7F7F7F", "#F0E442"
 SECTIONS = (
-    ("headline", 1.5),
+    ("headline", 1.85),
     ("posterior", 1.55),
     ("budgets", 1.75),
     ("graph", 1.7),
@@ -33,7 +33,7 @@ def save_still(panel: Panel, path: Path, *, dpi: int = 120) -> Path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.6, 12.4), facecolor=BACKGROUND)
+    figure = Figure(figsize=(5.6, 11.6), facecolor=BACKGROUND)
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(
         len(SECTIONS),
@@ -43,7 +43,7 @@ def save_still(panel: Panel, path: Path, *, dpi: int = 120) -> Path:
         right=0.97,
         top=0.99,
         bottom=0.015,
-        hspace=0.22,
+        hspace=0.1,
     )
     for row, (name, _) in enumerate(SECTIONS):
         axes = figure.add_subplot(grid[row])
@@ -78,18 +78,20 @@ def _bar(
 
 def _headline(axes: Any, panel: Panel) -> None:
     axes.set_ylim(0, 1)
-    axes.text(0.02, 0.93, panel.title, color=TEXT, size=11, weight="bold", va="top")
-    axes.text(0.02, 0.77, panel.subtitle, color=DIM, size=8.5, va="top")
-    axes.barh(0.53, 0.96, 0.22, 0.02, color=panel.look.colour)
+    axes.text(0.02, 0.95, panel.title, color=TEXT, size=11, weight="bold", va="top")
+    axes.text(0.02, 0.82, panel.subtitle, color=DIM, size=8.5, va="top")
+    axes.barh(0.60, 0.96, 0.2, 0.02, color=panel.look.colour)
     axes.text(
-        0.5, 0.53, panel.headline, color=panel.look.ink, size=12.5, weight="bold",
+        0.5, 0.60, panel.headline, color=panel.look.ink, size=12.5, weight="bold",
         ha="center", va="center",
     )  # fmt: skip
-    axes.text(0.02, 0.38, _wrapped(panel.reason), color=TEXT, size=8.5, va="top")
-    axes.text(0.02, 0.18, _wrapped(panel.remedy), color=DIM, size=8.5, va="top")
+    reason = _wrapped(panel.reason)
+    below = 0.46 - 0.115 * (reason.count("\n") + 1)
+    axes.text(0.02, 0.46, reason, color=TEXT, size=8.5, va="top")
+    axes.text(0.02, below, _wrapped(panel.remedy), color=DIM, size=8.5, va="top")
 
 
-def _wrapped(text: str, width: int = 82) -> str:
+def _wrapped(text: str, width: int = 86) -> str:
     import textwrap
 
     return "\n".join(textwrap.wrap(text, width))
@@ -147,11 +149,10 @@ def _graph(axes: Any, panel: Panel) -> None:
             node.x, node.y, s=75 if source else 40, marker="o" if source else "s",
             facecolor=CARD if node.faded else node.colour, edgecolor=node.colour, zorder=2,
         )  # fmt: skip
-        text = node.name if len(node.name) <= 30 else f"{node.name[:27]}…"
         axes.text(
-            node.x - 0.025 if source else node.x - 0.04, node.y if source else node.y - 0.035,
-            text, color=DIM if node.faded else TEXT, size=8.5 if source else 7,
-            ha="right" if source else "left", va="center" if source else "bottom",
+            node.x - 0.025 if source else node.x + 0.025, node.y, node.name,
+            color=DIM if node.faded else TEXT, size=8.5, ha="right" if source else "left",
+            va="center",
         )  # fmt: skip
 
 

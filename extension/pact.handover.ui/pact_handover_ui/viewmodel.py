@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -138,7 +139,7 @@ def panel_of(record: StepRecord, history: Sequence[StepRecord], explanation: Exp
         title=f"{record.scene} · {record.condition}",
         subtitle=f"command {_contract(record.label)} · step {record.step} · {record.time:.2f} s",
         look=OUTCOMES[lead.outcome],
-        headline=f"{OUTCOMES[lead.outcome].word}: {_contract(lead.contract)}",
+        headline=f"{OUTCOMES[lead.outcome].word} · contract {_contract(lead.contract)}",
         reason=explanation.reason,
         remedy=explanation.remedy,
         posterior=posterior_bars(lead),
@@ -190,7 +191,8 @@ def provenance_graph(
     first = len(nodes)
     for i, (parent, rank) in enumerate(owner.items()):
         place = _spread(i, len(owner))
-        nodes.append(GraphNode(parent, "parent", 0.8, place, component_colour(rank), False))
+        name = short_name(parent)
+        nodes.append(GraphNode(name, "parent", 0.55, place, component_colour(rank), False))
     index = {parent: first + i for i, parent in enumerate(owner)}
     edges = tuple(
         GraphEdge(i, index[parent], component_colour(source.component))
@@ -215,11 +217,21 @@ def timeline_of(history: Sequence[StepRecord]) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
+RULE_TITLES = {
+    "pact": "PACT",
+    "pact_singleton": "PACT, singletons",
+    "nested_dirichlet": "Nested Dirichlet",
+}
+
+
 def rule_title(rule: str) -> str:
     """Return the name of a rule for people."""
-    return {"pact": "PACT", "pact_singleton": "PACT, singletons"}.get(
-        rule, rule.replace("_", " ").capitalize()
-    )
+    return RULE_TITLES.get(rule, rule.replace("_", " ").capitalize())
+
+
+def short_name(parent: str) -> str:
+    """Return a parent's name with a long hash cut to its first digits."""
+    return re.sub(r"([0-9a-f]{8})[0-9a-f]{24,}", r"\1…", parent)
 
 
 def _rule_row(rule: RuleView, lead: RuleView) -> RuleRow:
@@ -253,7 +265,7 @@ def _readouts(record: StepRecord) -> tuple[tuple[str, str], ...]:
 
 
 def _contract(name: str) -> str:
-    return f"{name} · {RELEASE_NAMES[name].replace('_', ' ')}"
+    return f"{name} ({RELEASE_NAMES[name].replace('_', ' ')})"
 
 
 def _spread(index: int, count: int) -> float:

@@ -39,6 +39,10 @@ class HandoverInterface(Protocol):
         """Decisions since play, oldest first."""
 
     @property
+    def step_costs(self) -> Sequence[float]:
+        """Seconds that the last decisions took, observation included."""
+
+    @property
     def recording(self) -> bool:
         """Whether a recording runs."""
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pact_core import HANDOVER, CommandState, Source, components, decide, source_faults
-from pact_scenes.conditions import ROLES
+from pact_core import HANDOVER, Source, components, decide, source_faults
 from pact_scenes.instances import InstanceTable
 from pact_scenes.observation import Observation
 
@@ -83,9 +81,9 @@ class StepRecord:
         label: Commanded contract.
         kappa: Evidence scale.
         threshold: Selection threshold; 0 selects every eligible candidate.
-        partition: Parents per role where they replace the recorded ones, or None.
         observation: What was observed.
         instances: The synthesised sources, a table of one row.
+        core_sources: The sources as decided on, with the parents of the chosen partition.
         rules: Outcome per rule; the first one drives response, events and colours.
         benchmark: Whether this is one of the benchmark's ten decisions of the approach.
     """
@@ -97,9 +95,9 @@ class StepRecord:
     label: str
     kappa: float
     threshold: float
-    partition: Mapping[str, tuple[str, ...]] | None
     observation: Observation
     instances: InstanceTable
+    core_sources: tuple[Source, ...]
     rules: tuple[RuleView, ...]
     benchmark: bool = False
 
@@ -112,14 +110,9 @@ class StepRecord:
     def row(self) -> dict[str, Any]:
         """The columns of `instances.parquet`, with the parents of the chosen partition."""
         row = self.instances.rows()[0]
-        for role, parents in (self.partition or {}).items():
-            row[f"{role}_parents"] = list(parents)
+        for source in self.core_sources:
+            row[f"{source.role}_parents"] = list(source.parents)
         return row
-
-    @cached_property
-    def core_sources(self) -> tuple[Source, ...]:
-        """The sources as `pact_core` takes them."""
-        return tuple(_source(self.row, role) for role in ROLES)
 
     @cached_property
     def sources(self) -> tuple[SourceView, ...]:
@@ -153,23 +146,6 @@ class StepRecord:
         ]
         evidence = decide(members, kappa=self.kappa).evidence
         return tuple(evidence) if evidence is not None else (0.0,) * len(HANDOVER)
-
-
-def _source(row: Mapping[str, Any], role: str) -> Source:
-    opinion = [row[f"{role}_p_{name}"] for name in HANDOVER.names]
-    command = CommandState(
-        **{name: row[f"command_{name}"] for name in CommandState.__dataclass_fields__}
-    )
-    return Source(
-        role=role,
-        opinion=None if any(p is None for p in opinion) else opinion,
-        quality=row[f"{role}_quality"],
-        conflict=row[f"{role}_conflict"],
-        parents=tuple(row[f"{role}_parents"]),
-        available=not row[f"{role}_unavailable"],
-        declared_valid=not row[f"{role}_invalid"],
-        command=command if role == "language" else None,
-    )
 
 
 def _complete(opinion: Any) -> tuple[float, ...] | None:

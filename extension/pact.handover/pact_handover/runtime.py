@@ -33,6 +33,7 @@ class HandoverRuntime:
     """
 
     def __init__(self) -> None:
+        self._options_in_force = Options()
         self._session = HandoverSession(self._read_options(), self._announce)
         self._hook = physics.StepHook(self._before_step, self._after_step, self._on_error)
         self._subscriptions = events.Subscriptions(OWNER)
@@ -41,6 +42,7 @@ class HandoverRuntime:
         self._overlay: SessionOverlay | None = None
         self._overlay_wanted = self.options.overlay
         self._settings_changed = self._writing_settings = False
+        self._release_due = self._released = False
         self._opening: Any = None
 
     def start(self) -> None:
@@ -79,6 +81,11 @@ class HandoverRuntime:
     def history(self) -> Sequence[StepRecord]:
         """Decisions since play, oldest first."""
         return self._session.history
+
+    @property
+    def step_costs(self) -> Sequence[float]:
+        """Seconds that the last decisions took, observation included."""
+        return self._session.step_costs
 
     @property
     def recording(self) -> bool:
@@ -177,6 +184,7 @@ class HandoverRuntime:
             log.warn(f"PACT needs the PhysX engine; {physics.engine()} is active. Nothing decides.")
             return
         self._scene.rewind()
+        self._release_due = self._released = False
         self._session.begin()
         self._hook.attach()
 
@@ -188,15 +196,15 @@ class HandoverRuntime:
 
     def _before_step(self, dt: float) -> None:
         if self._scene is not None:
-            self._scene.command(*self._session.targets())
+            target = self._session.target()
+            self._scene.command(target.joints, target.human_position, target.human_quaternion)
+            self._release_due = self._release_due or target.released
 
     def _after_step(self, dt: float) -> None:
         if self._scene is None:
             return
         if self._session.advance(dt):
-            self._session.decide(self._scene.state(self._session.time, dt))
-        if self._session.release_due(dt):
-            self._releases = True
+            self._session.decide(self._scene.state(self._session.time, dt), dt)
 
     def _on_error(self, problem: Exception) -> None:
         log.error(f"Stopped deciding: {type(problem).__name__}: {problem}")
@@ -207,7 +215,8 @@ class HandoverRuntime:
         if self._settings_changed:
             self._settings_changed = False
             self._session.use(self._read_options())
-        if self._session.take_release() and self._scene is not None:
+        if self._release_due and not self._released and self._scene is not None:
+            self._released = True
             self._scene.release()
         if self._overlay_wanted and self._session.latest is not None:
             self._show_overlay()
@@ -233,7 +242,8 @@ class HandoverRuntime:
 
     def _read_options(self) -> Options:
         try:
-            return Options.from_settings(kit_settings.read(SETTINGS_ROOT, Options.names()))
+            values = kit_settings.read(SETTINGS_ROOT, Options.names())
+            self._options_in_force = Options.from_settings(values)
         except OptionError as error:
             log.warn(f"{error}. The former settings stay in force.")
             return (getattr(self, "_session", None) and self.options) or Options()

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
-from pact_scenes.motion import Motion, MotionTarget
-from pact_scenes.pipeline import StepPipeline, StepResult
 
+from pact_core import Decision
 from pact_scenes.catalogue import SceneSpec, load_catalogue, select_scenes
 from pact_scenes.model import SceneModel, build_model
+from pact_scenes.motion import Motion, MotionTarget
 from pact_scenes.observation import Observation, Observer, SceneState
+from pact_scenes.pipeline import StepPipeline
 from pact_scenes.rollout import decision_ticks
 from pact_scenes.settings import simulation_settings
 from pact_scenes.simulators.kinematic import KinematicSimulator
@@ -49,6 +51,7 @@ class HandoverSession:
         self.time = 0.0
         self._announce, self._backend = announce, backend
         self._history: deque[StepRecord] = deque(maxlen=options.history)
+        self._costs: deque[float] = deque(maxlen=256)
         self._recorder: Recorder | None = None
         self._model: SceneModel | None = None
         self._running = False
@@ -93,7 +96,10 @@ class HandoverSession:
         self.close()
         model = build_model(self.spec(scene_id))
         rollout = self.settings.rollout
-        self._motion = Motion(model, self.settings)
+        motion = Motion(model, self.settings)
+        count = round(motion.end * rollout.target_rate)
+        # Everything that moves is sampled once; target i is to be reached at (i + 1) periods.
+        self._plan = motion.at(np.arange(1, count + 1) / rollout.target_rate)
         self._observer = Observer(model, self.settings)
         ticks = decision_ticks(model.plan.approach_time, rollout)
         self._decision_times = ticks / rollout.physics_rate
@@ -126,8 +132,15 @@ class HandoverSession:
     def target(self) -> MotionTarget:
         """Return what arm and human aim for during the coming step, as in the rollouts."""
         self._require()
-        number = int((self.time + SLACK) / self._target_period) + 1
-        return self._motion.at(number * self._target_period)
+        plan = self._plan
+        index = min(int((self.time + SLACK) / self._target_period), len(plan.joints) - 1)
+        return MotionTarget(
+            joints=plan.joints[index],
+            finger=plan.finger,
+            human_position=plan.human_position[index],
+            human_quaternion=plan.human_quaternion[index],
+            released=plan.released[index],
+        )
 
     def advance(self, dt: float) -> bool:
         """Count a physics step of `dt` seconds; return whether a decision is due after it."""
@@ -157,8 +170,14 @@ class HandoverSession:
         """Decisions since `begin`, oldest first, as many as the settings keep."""
         return self._history
 
+    @property
+    def step_costs(self) -> Sequence[float]:
+        """Seconds that the last decisions took, observation included."""
+        return self._costs
+
     def decide(self, state: SceneState, dt: float) -> StepRecord:
         """Observe, synthesise, fuse with every rule, admit, record and announce."""
+        begin = perf_counter()
         options, step = self._options, self.decision_step()
         self._state = state
         observation = self._observer.observe(state, step, self._backend)
@@ -177,14 +196,15 @@ class HandoverSession:
             label=options.label,
             kappa=options.kappa,
             threshold=options.threshold,
-            partition=result.parents,
             observation=observation,
             instances=result.instances,
-            rules=_rule_views(result),
+            core_sources=result.sources,
+            rules=tuple(_rule_view(decision) for decision in result.decisions),
             benchmark=self._at_decision(dt) == step,
         )
         self._decisions += 1
         self._history.append(record)
+        self._costs.append(perf_counter() - begin)
         if self._recorder is not None:
             write_decision(self._recorder, record)
         self._note_change(record)
@@ -312,8 +332,17 @@ def decision_row(record: StepRecord, rule: RuleView) -> dict[str, Any]:
     }
 
 
-def _rule_views(result: StepResult) -> tuple[RuleView, ...]:
-    raise NotImplementedError(result)
+def _rule_view(decision: Decision) -> RuleView:
+    return RuleView(
+        rule=decision.rule,
+        contract=decision.contract,
+        posterior=tuple(decision.posterior),
+        score=decision.score,
+        base_eligible=decision.base_eligible,
+        status=str(decision.status),
+        response=str(decision.response),
+        check=decision.check,
+    )
 
 
 def _point(value: Any) -> Point:

@@ -105,3 +105,8 @@ def stop() -> None:
     timeline = omni.timeline.get_timeline_interface()
     timeline.stop()
     timeline.commit()
+
+
+def update() -> None:
+    """Run one frame of the application; while playing it may take physics steps."""
+    omni.kit.app.get_app().update()

@@ -85,3 +85,9 @@ class StepHook:
         except Exception as problem:
             self._live = False
             self._failed(problem)
+
+
+def step(count: int) -> None:
+    """Take physics steps without rendering."""
+    for _ in range(count):
+        SimulationManager.step()
