@@ -20,7 +20,7 @@ from pact_benchmark.console import Console, Format, emit_json
 from pact_benchmark.errors import UsageError
 
 if TYPE_CHECKING:
-    from pact_benchmark.learned.produce import Plan
+    from pact_benchmark.learned.plan import Plan
     from pact_benchmark.store import RunFolder
     from pact_benchmark.study import StudyResult
 
@@ -75,7 +75,7 @@ def learned(
     pact learned --evidence mine.npz --format json
     """
     from pact_benchmark.config import load_config
-    from pact_benchmark.learned.produce import Plan
+    from pact_benchmark.learned.plan import Plan
     from pact_benchmark.results import statistics_of
     from pact_benchmark.store import RunFolder
 
@@ -105,16 +105,18 @@ def _own(
     path: Path, plan: Plan, lattice: bool, seed: int, output: Path, console: Console
 ) -> StudyResult:
     from pact_benchmark.learned.evidence import read_evidence
-    from pact_benchmark.learned.study import OWN, run_own
+    from pact_benchmark.learned.study import OWN, run_own, stored_result
     from pact_benchmark.results import code_key, write_result
     from pact_benchmark.store import RunFolder, digest, file_digest
 
     sets = read_evidence(path)
     run = RunFolder.create(output)
     with run.lock():
-        result = run_own(sets, console, draws=plan.draws, seed_offset=seed, lattice=lattice)
-        inputs = [file_digest(path), plan.draws, seed, lattice, code_key()]
-        write_result(run, OWN, result, digest(inputs))
+        key = digest([file_digest(path), plan.draws, seed, lattice, code_key()])
+        result = stored_result(run, OWN, key)
+        if result is None:
+            result = run_own(sets, console, draws=plan.draws, seed_offset=seed, lattice=lattice)
+            write_result(run, OWN, result, key)
     return result
 
 
@@ -128,7 +130,7 @@ def _published(
     console: Console,
 ) -> StudyResult:
     from pact_benchmark.learned.produce import Workshop, load_folder, produce
-    from pact_benchmark.learned.study import PUBLISHED, plan_key, run_published
+    from pact_benchmark.learned.study import PUBLISHED, plan_key, run_published, stored_result
     from pact_benchmark.results import code_key, write_result
     from pact_benchmark.store import RunFolder, digest
 
@@ -139,9 +141,11 @@ def _published(
     with run.lock():
         shop = Workshop(run, console, training[0].value, training[1])
         produced = produce(sets, absent, plan, shop)
-        result = run_published(produced, plan, console, seed_offset=seed)
         key = digest([plan_key(plan, produced, seed), code_key()])
-        write_result(run, PUBLISHED, result, key)
+        result = stored_result(run, PUBLISHED, key)
+        if result is None:
+            result = run_published(produced, plan, console, seed_offset=seed)
+            write_result(run, PUBLISHED, result, key)
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pact_benchmark.learned.analysis import (
     Analysis,
@@ -13,7 +14,8 @@ from pact_benchmark.learned.analysis import (
 from pact_benchmark.learned.arms import MULTIPLICITY
 from pact_benchmark.learned.ordering import SUPPORT
 from pact_benchmark.learned.outcome import copies_invariant
-from pact_benchmark.learned.produce import Plan, Produced
+from pact_benchmark.learned.plan import Plan
+from pact_benchmark.learned.produce import Produced
 from pact_benchmark.study import Statistic
 
 PUBLISHED_SCENE_ACCURACY = 67.74
@@ -68,10 +70,11 @@ def study_statistics(
         found.update(_handwritten(handwritten, analyses, plan))
     if "scene.tmc" in analyses:
         found.update(_scene(analyses["scene.tmc"], produced, plan))
-    reason = "not part of the quick mode" if plan.first_only else ""
-    if not reason:
-        reason = f"not computed: {', '.join(produced.absent)} not found"
-    absent = Statistic(None, note=reason)
+    absent = Statistic(None, note=f"not computed: {', '.join(produced.absent)} not found")
+    if plan.first_only:
+        absent = Statistic(None, note="not part of the quick mode")
+        quick = "quick mode: one seed, few epochs; not comparable with the published figure"
+        found = {name: replace(statistic, note=quick) for name, statistic in found.items()}
     return {name: found.get(name, absent) for name in IDS}
 
 

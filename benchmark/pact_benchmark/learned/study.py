@@ -16,10 +16,14 @@ from pact_benchmark.learned.analysis import (
 )
 from pact_benchmark.learned.evidence import EvidenceSet
 from pact_benchmark.learned.figures import all_figures
-from pact_benchmark.learned.produce import Plan, Produced
+from pact_benchmark.learned.lattice import MAXIMUM_VIEWS
+from pact_benchmark.learned.plan import Plan
+from pact_benchmark.learned.produce import Produced
 from pact_benchmark.learned.statistics import study_statistics
 from pact_benchmark.learned.tables import all_tables, scene_tables, sensitivity_table
-from pact_benchmark.study import Study, StudyContext, StudyResult
+from pact_benchmark.results import result_current
+from pact_benchmark.store import RunFolder
+from pact_benchmark.study import Statistic, Study, StudyContext, StudyResult
 
 TITLES = {
     "hw.tmc": "HandWritten–TMC",
@@ -112,18 +116,17 @@ def run_own(
     lattice: bool = True,
 ) -> StudyResult:
     """Analyse a user's own evidences: all arms and, up to eight views, the lattice."""
-    analyses = [
-        _analyse(
-            data,
-            TITLES.get(data.pair, f"{data.dataset}–{data.model}"),
-            index,
-            console,
-            draws=draws,
-            seed_offset=seed_offset,
-            lattice=lattice,
-        )
-        for index, data in enumerate(sets)
-    ]
+    analyses = []
+    for index, data in enumerate(sets):
+        title = TITLES.get(data.pair, f"{data.dataset}–{data.model}")
+        if lattice and data.views > MAXIMUM_VIEWS:
+            console.say(f"{title}: {data.views} views; the lattice takes at most {MAXIMUM_VIEWS}")
+        options = {
+            "draws": draws,
+            "seed_offset": seed_offset,
+            "lattice": lattice and data.views <= MAXIMUM_VIEWS,
+        }
+        analyses.append(_analyse(data, title, index, console, **options))
     statistics = {}
     for analysis in analyses:
         statistics.update(pair_statistics(analysis))
@@ -142,3 +145,11 @@ def plan_key(plan: Plan, produced: Produced, seed_offset: int) -> dict[str, Any]
     sets = {name: getattr(produced, name) for name in named}
     details = {name: None if data is None else data.details for name, data in sets.items()}
     return {"plan": asdict(plan), "evidences": details, "seed_offset": seed_offset}
+
+
+def stored_result(run: RunFolder, entry: Study, key: str) -> StudyResult | None:
+    """Return the statistics of a finished result with the same key, or None."""
+    if not result_current(run, entry.id, key):
+        return None
+    stored = run.read_json(f"studies/{entry.id}.json")
+    return StudyResult({name: Statistic(**value) for name, value in stored["statistics"].items()})

@@ -235,7 +235,7 @@ class _Trainer:
         self.parameters = torch.as_tensor(self._initial(), device=device)
         self.first = torch.zeros_like(self.parameters)
         self.second = torch.zeros_like(self.parameters)
-        self.step = 0
+        self.steps = torch.zeros((self.runs, 1), dtype=torch.float64, device=device)
 
     def _stack(self, arrays: Sequence[FloatArray]) -> Tensor:
         """Stack per-run features to [runs, rows, d], short runs padded with zeros."""
@@ -315,16 +315,24 @@ class _Trainer:
         for view, (by_weight, by_bias) in enumerate(self._layers(flat)):
             by_weight.copy_(torch.bmm(features[view].transpose(1, 2), gradient[view]))
             by_bias.copy_(gradient[view].sum(1, keepdim=True))
-        self._adam(flat)
+        self._adam(flat, weight.to(self.device).sum(1, keepdim=True) > 0)
 
-    def _adam(self, gradient: Tensor) -> None:
-        """Adam with weight decay added to the gradient and one learning rate per run."""
-        self.step += 1
+    def _adam(self, gradient: Tensor, active: Tensor) -> None:
+        """Adam with weight decay added to the gradient and one learning rate per run.
+
+        A run that has no record left in this epoch stays as it is, moments included.
+        """
+        torch = import_torch()
         gradient.add_(self.parameters, alpha=self.recipe.weight_decay)
-        self.first.lerp_(gradient, 1.0 - ADAM_DECAY[0])
-        self.second.mul_(ADAM_DECAY[1]).addcmul_(gradient, gradient, value=1.0 - ADAM_DECAY[1])
-        scale = (self.second / (1.0 - ADAM_DECAY[1] ** self.step)).sqrt_().add_(ADAM_EPSILON)
-        rates = self.rates / (1.0 - ADAM_DECAY[0] ** self.step)
+        self.steps += active
+        keep, fresh = torch.where(active, ADAM_DECAY[0], 1.0), torch.where(active, 1.0, 0.0)
+        self.first.mul_(keep).add_(gradient * (fresh * (1.0 - ADAM_DECAY[0])))
+        keep = torch.where(active, ADAM_DECAY[1], 1.0)
+        self.second.mul_(keep).add_(gradient.square_().mul_(fresh * (1.0 - ADAM_DECAY[1])))
+        first_share = 1.0 - ADAM_DECAY[0] ** self.steps
+        second_share = 1.0 - ADAM_DECAY[1] ** self.steps
+        scale = (self.second / second_share.float()).sqrt_().add_(ADAM_EPSILON)
+        rates = self.rates * fresh / first_share.float()
         self.parameters -= rates * self.first / scale
 
     def held_out(self) -> FloatArray:
