@@ -74,7 +74,3 @@ def main() -> None:
         if stop.code == INTERRUPTED:
             print("pact: interrupted; the same command goes on from here", file=sys.stderr)
         raise
-
-
-if __name__ == "__main__":
-    main()
