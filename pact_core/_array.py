@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -14,7 +15,7 @@ Array: TypeAlias = Any
 def namespace(*arrays: Array) -> Any:
     """Return the array namespace of the inputs; NumPy when they are NumPy or plain numbers."""
     for array in arrays:
-        if array is None or isinstance(array, (np.ndarray, np.generic, int, float, list, tuple)):
+        if array is None or isinstance(array, (np.ndarray, np.generic, int, float, Sequence)):
             continue
         return _foreign_namespace(array)
     return np

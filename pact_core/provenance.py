@@ -81,7 +81,7 @@ def components_batch(parent_ids: Array, keep: Array | None = None) -> Array:
     for a in range(width):
         for b in range(width):
             same = ids[..., :, None, a] == ids[..., None, :, b]
-            overlap = overlap | (same & known[..., :, None, a])
+            overlap = overlap | (same & known[..., :, None, a] & known[..., None, :, b])
     return _closure(xp, overlap)
 
 
