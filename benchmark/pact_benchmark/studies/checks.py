@@ -195,8 +195,8 @@ def _draw(frame: pd.DataFrame) -> MatplotlibFigure:
         values = frame.loc[frame["candidates"] == style.label, "wrong added"]
         bars = axis.bar(place + offset, values, 0.38, color=style.colour, label=style.label)
         axis.bar_label(bars, fmt="{:,.0f}", fontsize=7)
-    axis.set_xticks(place, removed)
+    axis.set_xticks(place, [name.replace(" ", "\n") for name in removed])
     axis.set_ylabel("wrong admissions added")
     axis.grid(axis="x", visible=False)
-    axis.legend(title="candidates")
+    axis.legend(title="candidates", loc="upper center", bbox_to_anchor=(0.62, 1.0))
     return figure

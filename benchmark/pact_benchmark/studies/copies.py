@@ -141,7 +141,7 @@ def copies(context: StudyContext) -> StudyResult:
 
 
 def _draw(frame: pd.DataFrame) -> MatplotlibFigure:
-    figure = new_figure(7.2, 3.4)
+    figure = new_figure(7.2, 3.6)
     axes = figure.subplots(1, 2, sharey=True)
     place = np.arange(len(RULES))[::-1]
     labels = [RULE_STYLE[rule].label for rule in RULES]
@@ -166,5 +166,6 @@ def _draw(frame: pd.DataFrame) -> MatplotlibFigure:
     axes[0].set_yticks(place, labels)
     axes[0].set_title("(a) prediction")
     axes[1].set_title("(b) posterior, ℓ1")
-    axes[1].legend(loc="lower right")
+    handles, labels = axes[1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure

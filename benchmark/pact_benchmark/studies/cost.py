@@ -26,13 +26,14 @@ RATIOS = (1, 2, 5, 10, 20, 50)
 PUBLISHED_RATIO = 10
 ADMISSION = ("unanimity", "component_count", "cross_role", "two_components")
 LOOK = {
-    "always_withhold": ("always withhold", BLACK, "_", ":"),
-    "always_continue": ("always continue", GREY, "x", ":"),
-    "unanimity": ("unanimity, ν = 3", BLUE, "o", "-"),
-    "component_count": ("component count, ν = 3", GREEN, "D", "--"),
-    "cross_role": ("cross-role", ORANGE, "P", "-."),
-    "two_components": ("unanimity, ν = 2", VERMILION, "^", "-"),
+    "always_withhold": ("always withhold", BLACK, "_", ":", 1.4),
+    "always_continue": ("always continue", GREY, "x", ":", 1.4),
+    "unanimity": ("unanimity, ν = 3", BLUE, "o", "-", 3.6),
+    "component_count": ("component count, ν = 3", GREEN, "D", "--", 1.4),
+    "cross_role": ("cross-role", ORANGE, "P", "-", 3.6),
+    "two_components": ("unanimity, ν = 2", VERMILION, "^", "--", 1.4),
 }
+"""Label, colour, marker, line and width; policies that coincide lie on top of each other."""
 
 
 def resampled_scenes(seed: int, draws: int, scenes: int) -> Floats:
@@ -119,7 +120,7 @@ def cost(context: StudyContext) -> StudyResult:
 def _draw(frame: pd.DataFrame) -> MatplotlibFigure:
     figure = new_figure(5.2, 3.4)
     axis = figure.subplots()
-    for label, colour, marker, line in LOOK.values():
+    for label, colour, marker, line, width in LOOK.values():
         rows = frame[frame["policy"] == label]
         axis.plot(
             rows["cost ratio"],
@@ -127,6 +128,8 @@ def _draw(frame: pd.DataFrame) -> MatplotlibFigure:
             color=colour,
             marker=marker,
             linestyle=line,
+            linewidth=width,
+            markersize=2 + 1.5 * width,
             label=label,
         )
         axis.fill_between(

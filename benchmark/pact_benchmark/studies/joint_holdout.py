@@ -62,7 +62,8 @@ def operating_point(curve: Curve, target: float, weights: Floats) -> dict[str, S
         ("wrong_all", wrong),
         ("correct_all", admitted - wrong),
     ):
-        low, high = interval((weights @ events) / rows)
+        drawn = np.divide(weights @ events, rows, out=np.full(rows.shape, np.nan), where=rows > 0)
+        low, high = interval(drawn)
         result[name] = Statistic(float(events.sum() / curve.n.sum()), low, high, int(curve.n.sum()))
     return result
 
@@ -161,15 +162,22 @@ def joint_holdout(context: StudyContext) -> StudyResult:
     return StudyResult(statistics, tables, [figure], reading)
 
 
+def _two_lines(name: str) -> str:
+    """Return a condition's name as words on two lines of similar length."""
+    words = name.split("_")
+    half = (len(words) + 1) // 2
+    return " ".join(words[:half]) + "\n" + " ".join(words[half:])
+
+
 def _draw(curves: dict[str, Curve], conditions: pd.DataFrame) -> MatplotlibFigure:
-    figure = new_figure(9.2, 3.4)
-    left, right = figure.subplots(1, 2)
+    figure = new_figure(9.2, 4.0)
+    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
     for rule, curve in curves.items():
         left.plot(curve.coverage, curve.risk, markevery=6, **RULE_STYLE[rule].kwargs)
     left.set_xlabel("coverage")
     left.set_ylabel("risk among retained decisions")
     left.set_title("(a) all held-out conditions")
-    left.legend()
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
     rows = conditions[conditions["PACT − nested"].notna()].sort_values("PACT − nested")
     for place, row in enumerate(rows.to_dict("records")):
         value = row["PACT − nested"]
@@ -185,7 +193,7 @@ def _draw(curves: dict[str, Curve], conditions: pd.DataFrame) -> MatplotlibFigur
             capsize=3,
         )
     right.axvline(0.0, color="black", linewidth=0.8)
-    names = [name.replace("_", " ") for name in rows["held-out condition"]]
+    names = [_two_lines(name) for name in rows["held-out condition"]]
     right.set_yticks(range(len(rows)), names)
     right.set_ylim(-0.6, max(len(rows), 1) - 0.4)
     right.set_xlabel("Δ ncsAURC, PACT − nested Dirichlet")

@@ -83,12 +83,13 @@ SHORT = {
     "bridging": "bridging",
 }
 LOOK = {
-    "false_refinement": ("false refinement", VERMILION, "^", "-"),
-    "distinct_parents": ("incorrect distinct parents", ORANGE, "x", "--"),
-    "merging": ("merging", BLUE, "o", "-"),
-    "bridging": ("bridging", PURPLE, "+", ":"),
-    "recoverable_deletion": ("recoverable deletion", GREEN, "D", "-."),
+    "false_refinement": ("false refinement", VERMILION, "^", "-", 3.2),
+    "distinct_parents": ("incorrect distinct parents", ORANGE, "x", "--", 1.4),
+    "merging": ("merging", BLUE, "o", "-", 4.6),
+    "bridging": ("bridging", PURPLE, "s", "--", 2.8),
+    "recoverable_deletion": ("recoverable deletion", GREEN, "D", ":", 1.4),
 }
+"""Label, colour, marker, line and width; interventions that coincide lie on top of each other."""
 
 
 def corrupted(benchmark: Benchmark, key: str, seed: int, rate: float) -> Bools:
@@ -263,11 +264,11 @@ def misspecification(context: StudyContext) -> StudyResult:
 
 
 def _draw(frame: pd.DataFrame, singleton: dict[str, float]) -> MatplotlibFigure:
-    figure = new_figure(8.0, 3.3)
+    figure = new_figure(8.0, 3.8)
     axes = figure.subplots(1, 2, sharey=True)
     titles = {"product": "(a) product candidates", "pact": "(b) PACT candidates"}
     for axis, (rule, title) in zip(axes, titles.items(), strict=True):
-        for name, (label, colour, marker, line) in LOOK.items():
+        for name, (label, colour, marker, line, width) in LOOK.items():
             rows = frame[(frame["candidates"] == rule) & (frame["intervention"] == name)]
             axis.plot(
                 rows["rate"],
@@ -275,6 +276,8 @@ def _draw(frame: pd.DataFrame, singleton: dict[str, float]) -> MatplotlibFigure:
                 color=colour,
                 marker=marker,
                 linestyle=line,
+                linewidth=width,
+                markersize=2 * width,
                 label=label,
             )
             axis.fill_between(
@@ -286,5 +289,6 @@ def _draw(frame: pd.DataFrame, singleton: dict[str, float]) -> MatplotlibFigure:
         axis.set_xlabel("misspecification rate")
         axis.set_title(title)
     axes[0].set_ylabel("wrong admissions / all instances")
-    axes[0].legend(loc="upper left")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure

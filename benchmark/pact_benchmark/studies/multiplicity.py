@@ -244,7 +244,7 @@ def _draw(split: pd.DataFrame, transfer: pd.DataFrame) -> MatplotlibFigure:
     m = split["m"].to_numpy(dtype=float)
     named = split.rename(columns={"false split": "split", "low": "split low", "high": "split high"})
     look = RULE_STYLE["pact_singleton"]
-    _band(axes[0], m, named, "split", color=look.colour, marker=look.marker, linestyle="-")
+    _band(axes[0], m, named, "split", color=look.colour, marker=look.marker, linestyle=look.line)
     axes[0].axhline(0.0, color="black", linewidth=0.8)
     axes[0].set_ylabel("Δ ncsAURC, false split − provenance")
     axes[0].set_title("(a) false split")
@@ -256,6 +256,9 @@ def _draw(split: pd.DataFrame, transfer: pd.DataFrame) -> MatplotlibFigure:
     for name, label in ARM_LABEL.items():
         axes[1].plot(m, split[f"budget {name}"], label=label, **looks[name])
     axes[1].set_yscale("log", base=2)
+    top = split[[f"budget {name}" for name in ARM_LABEL]].to_numpy(dtype=float).max()
+    ticks = 2.0 ** np.arange(0, np.floor(np.log2(top)) + 1)
+    axes[1].set_yticks(ticks, [f"{tick:g}×" for tick in ticks])
     axes[1].set_ylabel("budget relative to m = 1")
     axes[1].set_title("(b) budget")
     counted = transfer[transfer["score"] == "with count"]

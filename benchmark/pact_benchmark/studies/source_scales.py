@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from pact_benchmark.estimates import Estimator, evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation, Stage
 from pact_benchmark.plotting import BLUE, RULE_STYLE, new_figure
 from pact_benchmark.selection import Ranking
-from pact_benchmark.studies._arms import EvidenceArm, source_evidence
+from pact_benchmark.studies._arms import EvidenceArm
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 from pact_core import HANDOVER_ROLES, FusionOptions, admissible, fuse
 
@@ -25,55 +26,28 @@ Scales = tuple[float, float, float]
 
 CHOSEN, EQUAL = "PACT, chosen scales", "PACT, equal scales"
 NESTED = RULE_STYLE["nested_dirichlet"].label
-STEP, REACH = 0.25, 8
-"""Grid in powers of two: steps of 2^STEP, up to 2^(STEP · REACH) either way."""
+LEVELS = (0.5, 1.0, 2.0)
+"""Relative scales that each source may take before normalisation; the paper names no grid."""
 
 
 def scale_grid() -> list[Scales]:
-    """Return all scales of language, geometry and risk on the grid, of unit geometric mean."""
-    levels = range(-REACH, REACH + 1)
-    return [
-        (2.0 ** (STEP * a), 2.0 ** (STEP * b), 2.0 ** (-STEP * (a + b)))
-        for a in levels
-        for b in levels
-        if abs(a + b) <= REACH
-    ]
+    """Return the distinct scales of language, geometry and risk, of unit geometric mean."""
+    found: dict[Scales, None] = {}
+    for language, geometry, risk in product(LEVELS, repeat=3):
+        mean = (language * geometry * risk) ** (1.0 / 3.0)
+        scales = (language / mean, geometry / mean, risk / mean)
+        found[scales[0], scales[1], scales[2]] = None
+    return list(found)
 
 
 def scene_log_loss(evaluation: Evaluation, kappa: float, grid: list[Scales]) -> Floats:
     """Return PACT's summed −log posterior of the label, by scales and scene [G, S]."""
     benchmark = evaluation.benchmark
-    evidence = kappa * source_evidence(benchmark.sources)
-    # One contiguous [n, K] block per source keeps the loop over the grid in the cache.
-    parts = [np.ascontiguousarray(evidence[:, role]) for role in range(3)]
-    linked = (
-        np.asarray(benchmark.sources.component) == np.asarray(benchmark.sources.component)[:, 1:2]
-    )
-    if linked[:, 0].any() or not linked[:, 2].all():
-        return _general_log_loss(evaluation, kappa, grid)
-    contracts = evidence.shape[-1]
-    rows = np.arange(benchmark.n)
-    losses = np.empty((len(grid), benchmark.scenes))
-    language_total = parts[0].sum(axis=1)
-    language_label = parts[0][rows, benchmark.label]
-    for position, (language, geometry, risk) in enumerate(grid):
-        scene_budget = np.minimum(geometry * parts[1], risk * parts[2])
-        total = language * language_total + scene_budget.sum(axis=1) + contracts
-        label = language * language_label + scene_budget[rows, benchmark.label] + 1.0
-        losses[position] = np.bincount(
-            benchmark.scene, np.log(total) - np.log(label), benchmark.scenes
-        )
-    return losses
-
-
-def _general_log_loss(evaluation: Evaluation, kappa: float, grid: list[Scales]) -> Floats:
-    """Do the same for rows that declare another partition, by fusing for every scale."""
-    benchmark = evaluation.benchmark
     rows = np.arange(benchmark.n)
     losses = np.empty((len(grid), benchmark.scenes))
     for position, scales in enumerate(grid):
         options = FusionOptions(kappa=kappa, source_scale=scales)
-        posterior = np.asarray(fuse(benchmark.sources, options=options).posterior)
+        posterior = np.asarray(fuse(benchmark.sources, rule="pact", options=options).posterior)
         loss = -np.log(posterior[rows, benchmark.label])
         losses[position] = np.bincount(benchmark.scene, loss, benchmark.scenes)
     return losses
