@@ -122,7 +122,7 @@ def test_early_stopping_keeps_the_best_epoch():
     rows = Rows(rng.random((64, 3, 19), dtype=np.float32), rng.integers(0, 5, 64))
     losses = [
         _validation_loss(
-            train(rows, rows, 0, Recipe(epochs=epochs, patience=3, learning_rate=0.3, batch=64)),
+            train(rows, rows, 0, Recipe(epochs=epochs, patience=8, learning_rate=0.02, batch=64)),
             rows,
             64,
         )
