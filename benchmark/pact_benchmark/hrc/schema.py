@@ -158,15 +158,10 @@ def json_schema() -> dict[str, Any]:
     for record in RECORDS:
         required = [column.name for column in COLUMNS if record in column.required]
         foreign = [c.name for c in COLUMNS if record not in c.required + c.optional]
-        cases.append(
-            {
-                "properties": {
-                    "record": {"const": record},
-                    **{n: {"type": "null"} for n in foreign},
-                },
-                "required": required,
-            }
-        )
+        limits: dict[str, Any] = {name: {"not": {"type": "null"}} for name in required}
+        limits |= {name: {"type": "null"} for name in foreign}
+        limits["record"] = {"const": record}
+        cases.append({"properties": limits, "required": required})
     cases[-1]["anyOf"] = [
         {"required": ["score", "predictor"]} | _filled("score", "predictor"),
         {"required": ["features", "text", "split"]} | _filled("features", "text", "split"),

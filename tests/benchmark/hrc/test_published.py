@@ -14,8 +14,8 @@ from pact_benchmark.hrc.needs import need_of, published_ids
 from pact_benchmark.hrc.recordings import Recordings
 from pact_benchmark.study import Table
 
-# The released scores cover one camera setting, and these two are sampled without a known seed.
-SAMPLED = {"temporal.p_60": 0.006, "temporal.concordance_null": 0.0005}
+# Published from 10,000 sampled permutations; two standard errors of that sample.
+SAMPLED = {"temporal.p_60": 0.0063}
 
 
 @pytest.fixture(scope="module")
