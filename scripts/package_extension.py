@@ -21,7 +21,12 @@ EXTENSIONS = ("pact.handover", "pact.handover.ui")
 BUNDLE = {"pact_configs": "configs", "pact_core": "pact_core", "pact_scenes": "scenes/pact_scenes"}
 """Import name and source folder of what `pact.handover` carries along."""
 
-LEFT_OUT = ("pact_scenes/planning", "pact_scenes/simulators/physx", "pact_scenes/validation")
+LEFT_OUT = (
+    "pact_scenes/placement",
+    "pact_scenes/planning",
+    "pact_scenes/simulators/physx",
+    "pact_scenes/validation",
+)
 """Authoring-time and embedded-engine modules: they need packages that Kit does not have."""
 
 SUFFIXES = {".py", ".typed", ".toml", ".json", ".md", ".png"}

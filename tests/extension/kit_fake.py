@@ -21,12 +21,11 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from pact_scenes.stage import GRASP_PATH, ROBOT_PATH, scene_of_stage
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from pact_scenes.catalogue import load_catalogue, select_scenes
 from pact_scenes.model import build_model
 from pact_scenes.simulators.kinematic import KinematicSimulator
+from pact_scenes.stage import GRASP_PATH, ROBOT_PATH, scene_of_stage
 from pact_scenes.transforms import matrix_from_quaternion
 from tests.extension.kit_fake_ui import FakeUi
 
@@ -480,6 +479,7 @@ class FakePhysics:
         self.velocities: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self.targets: np.ndarray | None = None
         self.steps = 0
+        self.invalidated = False
         self._numbers = itertools.count(1)
 
     def reset(self) -> None:
@@ -505,10 +505,9 @@ class FakePhysics:
                 callback(self.kit.dt, *extra)
 
     def _move(self) -> None:
-        scene_id = scene_of_stage(self.kit.stage)
-        if scene_id is None or self.targets is None:
+        if self.targets is None:
             return
-        model = build_model(select_scenes(load_catalogue(), [scene_id])[0])
+        model = build_model(scene_of_stage(self.kit.stage))
         grasp = UsdPhysics.Joint(self.kit.stage.GetPrimAtPath(GRASP_PATH))
         ideal = KinematicSimulator()
         ideal.open(model, round(1.0 / self.kit.dt))
@@ -571,7 +570,8 @@ class FakePhysics:
             def deregister_callback(cls, number: int) -> bool | None:
                 if number not in physics.callbacks and not six:
                     raise Exception(f"callback {number} is not registered")
-                return physics.callbacks.pop(number, None) is not None if six else None
+                found = physics.callbacks.pop(number, None) is not None
+                return found if six else None
 
             @classmethod
             def get_physics_dt(cls) -> float:
@@ -613,6 +613,8 @@ class FakePhysics:
 
         class RigidPrim(Wrapper):
             def get_world_poses(self) -> tuple[FakeArray, FakeArray]:
+                if physics.invalidated:
+                    raise RuntimeError("the simulation view was invalidated")
                 poses = [physics.pose(path) for path in self.paths]
                 return FakeArray([p for p, _ in poses]), FakeArray([q for _, q in poses])
 

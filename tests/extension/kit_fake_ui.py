@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import itertools
-import types
 import weakref
 from typing import Any
 
@@ -35,6 +34,13 @@ WIDGETS: dict[str, tuple[set[str], set[str]]] = {
     "FreeBezierCurve": ({"style"}, set()),
 }
 CONTAINERS = {"VStack", "HStack", "ZStack", "ScrollingFrame", "CollapsableFrame", "Frame", "Placer"}
+
+
+class Token:
+    """A subscription; the callback lives as long as it is held."""
+
+    def __init__(self, callback: Any) -> None:
+        self.callback = callback
 
 
 class Model:
@@ -69,7 +75,7 @@ class Model:
         self.__dict__["value"] = value
 
     def _watch(self, callback: Any) -> Any:
-        token = types.SimpleNamespace(callback=callback)
+        token = Token(callback)
         self.watchers.append(weakref.ref(token))
         return token
 

@@ -48,10 +48,12 @@ for module in (pact_core, pact_scenes, pact_configs):
 count = 0
 for root in (pact_core, pact_scenes, pact_handover, pact_handover_ui):
     for info in pkgutil.walk_packages(root.__path__, root.__name__ + "."):
-        text = Path(importlib.util.find_spec(info.name).origin).read_text()
-        if any(f"import {n}" in text or f"from {n}" in text for n in ("omni", "carb", "isaacsim")):
+        try:
+            importlib.import_module(info.name)
+        except ModuleNotFoundError as missing:
+            if missing.name.split(".")[0] not in ("omni", "carb", "isaacsim"):
+                raise
             continue
-        importlib.import_module(info.name)
         count += 1
 from pact_scenes.catalogue import load_catalogue
 from pact_scenes.model import build_model

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pact_scenes.stage import scene_of_stage, write_stage
-
 from pact_scenes.catalogue import load_catalogue
 from pact_scenes.model import build_model
 from pact_scenes.simulators.isaac import IsaacScene
+from pact_scenes.stage import StageError, scene_of_stage, write_stage
 
 from . import explain as explanation
 from .api import EVENT_RESPONSE
@@ -33,7 +32,7 @@ class HandoverRuntime:
     """
 
     def __init__(self) -> None:
-        self._options_in_force = Options()
+        self._usable = Options()
         self._session = HandoverSession(self._read_options(), self._announce)
         self._hook = physics.StepHook(self._before_step, self._after_step, self._on_error)
         self._subscriptions = events.Subscriptions(OWNER)
@@ -165,11 +164,13 @@ class HandoverRuntime:
     def _on_opened(self) -> None:
         self._release_stage()
         opened = stage.current()
-        scene_id = scene_of_stage(opened) if opened is not None else None
-        if scene_id is None:
+        if opened is None:
             return
-        model = self._session.open(scene_id)
-        self._scene = IsaacScene(opened, model)
+        try:
+            spec = scene_of_stage(opened)
+        except StageError:
+            return
+        self._scene = IsaacScene(opened, self._session.open(spec.scene_id))
 
     def _release_stage(self) -> None:
         self._on_stop()
@@ -243,10 +244,10 @@ class HandoverRuntime:
     def _read_options(self) -> Options:
         try:
             values = kit_settings.read(SETTINGS_ROOT, Options.names())
-            self._options_in_force = Options.from_settings(values)
+            self._usable = Options.from_settings(values)
         except OptionError as error:
             log.warn(f"{error}. The former settings stay in force.")
-            return (getattr(self, "_session", None) and self.options) or Options()
+        return self._usable
 
     def _announce(self, change: ResponseChange) -> None:
         events.dispatch(EVENT_RESPONSE, change.payload())

@@ -12,13 +12,15 @@ import numpy as np
 
 from pact_core import Decision
 from pact_scenes.catalogue import SceneSpec, load_catalogue, select_scenes
+from pact_scenes.conditions import Supports, load_conditions
 from pact_scenes.model import SceneModel, build_model
 from pact_scenes.motion import Motion, MotionTarget
 from pact_scenes.observation import Observation, Observer, SceneState
 from pact_scenes.pipeline import StepPipeline
-from pact_scenes.rollout import decision_ticks
+from pact_scenes.rollout import decision_ticks, roll_out
 from pact_scenes.settings import simulation_settings
 from pact_scenes.simulators.kinematic import KinematicSimulator
+from pact_scenes.simulators.protocol import Simulator
 
 from .options import Options
 from .overlay import Markers, Point
@@ -27,6 +29,14 @@ from .results import ResponseChange, RuleView, StepRecord
 
 SLACK = 1e-9
 """Times are sums of physics steps; they may miss a multiple by rounding [s]."""
+
+
+_STALE_CONTEXT = frozenset(
+    condition.name
+    for condition in load_conditions()
+    if any(source.supports is Supports.PREVIOUS_SCENE for source in condition.sources)
+)
+"""Conditions in which a source describes the previous scene."""
 
 
 class HandoverSession:
@@ -73,6 +83,7 @@ class HandoverSession:
         self._options = options
         if self._history.maxlen != options.history:
             self._history = deque(self._history, maxlen=options.history)
+        self._needs_previous = options.condition in _STALE_CONTEXT
         self._pipeline = StepPipeline(
             seed=options.seed,
             rules=options.rules,
@@ -97,13 +108,12 @@ class HandoverSession:
         model = build_model(self.spec(scene_id))
         rollout = self.settings.rollout
         motion = Motion(model, self.settings)
-        count = round(motion.end * rollout.target_rate)
-        # Everything that moves is sampled once; target i is to be reached at (i + 1) periods.
-        self._plan = motion.at(np.arange(1, count + 1) / rollout.target_rate)
+        # Everything that moves is sampled once; target i is to be reached after i + 1 steps.
+        count = round(motion.end * rollout.physics_rate)
+        self._plan = motion.at(np.arange(1, count + 1) / rollout.physics_rate)
         self._observer = Observer(model, self.settings)
         ticks = decision_ticks(model.plan.approach_time, rollout)
         self._decision_times = ticks / rollout.physics_rate
-        self._target_period = 1.0 / rollout.target_rate
         self._model, self._previous = model, None
         return model
 
@@ -130,10 +140,10 @@ class HandoverSession:
             self.stop_recording()
 
     def target(self) -> MotionTarget:
-        """Return what arm and human aim for during the coming step, as in the rollouts."""
+        """Return what arm and human are to reach with the coming step."""
         self._require()
-        plan = self._plan
-        index = min(int((self.time + SLACK) / self._target_period), len(plan.joints) - 1)
+        plan, rate = self._plan, self.settings.rollout.physics_rate
+        index = min(int((self.time + SLACK) * rate), len(plan.joints) - 1)
         return MotionTarget(
             joints=plan.joints[index],
             finger=plan.finger,
@@ -185,7 +195,7 @@ class HandoverSession:
             observation,
             options.condition,
             options.label,
-            previous=self._previous_observation(step),
+            previous=self._previous_observation(step) if self._needs_previous else None,
             partition=options.resolved_partition(),
         )
         record = StepRecord(
@@ -232,6 +242,27 @@ class HandoverSession:
             spec = catalogue[(self._require().spec.index - 1) % len(catalogue)]
             self._previous = planned_observations(build_model(spec))
         return self._previous[step]
+
+    def play_on(self, simulator: Simulator, until: float | None = None) -> None:
+        """Play the scene of the settings on a simulator, step by step as Isaac Sim does.
+
+        Args:
+            simulator: A backend; it is opened and closed here.
+            until: Time to stop at [s]; the end of the approach by default.
+        """
+        model, rate = self.open(self._options.scene), self.settings.rollout.physics_rate
+        end = model.plan.approach_time if until is None else until
+        simulator.open(model, rate)
+        try:
+            self.begin()
+            for _ in range(round(end * rate)):
+                target = self.target()
+                simulator.command(target.joints, target.human_position, target.human_quaternion)
+                simulator.step()
+                if self.advance(1.0 / rate):
+                    self.decide(simulator.state(), 1.0 / rate)
+        finally:
+            simulator.close()
 
     # --- overlay ------------------------------------------------------------------------------
 
@@ -301,8 +332,6 @@ class HandoverSession:
 
 def planned_observations(model: SceneModel) -> list[Observation]:
     """Return the observations of the ten decisions if everything moves as planned."""
-    from pact_scenes.rollout import roll_out
-
     return list(roll_out(model, KinematicSimulator(), transfer=False).observations)
 
 

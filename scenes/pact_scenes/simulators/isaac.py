@@ -24,7 +24,7 @@ from pact_scenes.arm import ARM_JOINTS
 from pact_scenes.model import Group, SceneModel
 from pact_scenes.observation import SceneState
 from pact_scenes.simulators.protocol import SimulationError
-from pact_scenes.stage import GRASP_PATH, ROBOT_PATH, write_stage
+from pact_scenes.stage import GRASP_PATH, RECEIVE_PATH, ROBOT_PATH, write_stage
 
 Array = NDArray[np.float64]
 
@@ -120,20 +120,21 @@ class IsaacScene:
         return float(np.linalg.norm(values.reshape(-1, 3), axis=-1).max(initial=0.0))
 
     def release(self) -> None:
-        """Open the grasp, in the session layer: the stage itself is not edited."""
+        """Open the grasp and let the hand hold, in the session layer: the stage is not edited."""
         with Usd.EditContext(self._stage, self._stage.GetSessionLayer()):
-            joint = UsdPhysics.Joint(self._stage.GetPrimAtPath(GRASP_PATH))
-            joint.CreateJointEnabledAttr().Set(False)
+            for path, enabled in ((GRASP_PATH, False), (RECEIVE_PATH, True)):
+                joint = UsdPhysics.Joint(self._stage.GetPrimAtPath(path))
+                joint.CreateJointEnabledAttr().Set(enabled)
 
     def rewind(self) -> None:
-        """Close the grasp again and forget the last read, for another run from the start."""
+        """Undo a release and forget the last read, for another run from the start."""
         self._last, self._contacts, self._joints = None, None, None
-        spec = self._stage.GetSessionLayer().GetPropertyAtPath(f"{GRASP_PATH}.physics:jointEnabled")
-        if spec is not None:
-            with Usd.EditContext(self._stage, self._stage.GetSessionLayer()):
-                UsdPhysics.Joint(
-                    self._stage.GetPrimAtPath(GRASP_PATH)
-                ).GetJointEnabledAttr().Clear()
+        session = self._stage.GetSessionLayer()
+        for path in (GRASP_PATH, RECEIVE_PATH):
+            spec = session.GetPropertyAtPath(f"{path}.physics:jointEnabled")
+            if spec is not None:
+                session.GetPrimAtPath(path).RemoveProperty(spec)
+        session.RemoveInertSceneDescription()
 
 
 class IsaacSimulator:
