@@ -169,6 +169,7 @@ def _run_ray(
 
 
 def _join_cluster(ray: Any, address: str | None) -> None:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no hint about GPUs
     quiet: dict[str, Any] = {"logging_level": "error", "log_to_driver": False}
     if address is None:
         ray.init(include_dashboard=False, **quiet)

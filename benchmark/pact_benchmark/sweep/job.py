@@ -64,7 +64,19 @@ def run_config(run: RunFolder, config: Config, *, own: bool) -> Config:
     made_with = run.manifest.get("config")
     if own or not made_with:
         return config
-    return Config({**config.sections, **made_with, "sweep": config.sections["sweep"]})
+    stored = {name: table for name, table in made_with.items() if name != "sweep"}
+    return Config(_laid_over(config.sections, stored))
+
+
+def _laid_over(defaults: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults with stored values over them; a key that is new since stays."""
+    merged = dict(defaults)
+    for key, value in stored.items():
+        known = merged.get(key)
+        if isinstance(known, Mapping) and isinstance(value, Mapping):
+            value = _laid_over(known, value)
+        merged[key] = value
+    return merged
 
 
 def sweep_inputs(run: RunFolder, config: Config) -> SweepInputs:

@@ -155,3 +155,15 @@ def test_sweep_command_explains_wrong_options(pact, new_run):
         done = pact("sweep", "--output", str(run.path), *extra)
         assert done.returncode == 2
         assert "ray" in done.stderr
+
+
+def test_older_configuration_gets_new_keys(new_run):
+    """A key that the stored configuration lacks takes its default; stored values count."""
+    run = new_run("run")
+    stored = load_config().sections
+    del stored["evaluation"]["narrow_support"]
+    stored["evaluation"]["operating_target"] = 0.2
+    run.describe(config=stored)
+    section = run_config(run, load_config(), own=False).section("evaluation")
+    assert section["narrow_support"] == [0.10, 0.35]
+    assert section["operating_target"] == 0.2
