@@ -146,10 +146,14 @@ def to_latex(table: Table) -> str:
 
 
 @cache
-def code_key() -> str:
-    """Return a digest of the installed sources, so that a change of code makes results anew."""
+def code_key(*packages: str) -> str:
+    """Return a digest of installed sources, so that a change of code makes results anew.
+
+    Args:
+        packages: packages to look at; none for all of ours.
+    """
     total = hashlib.sha256()
-    for package in ("pact_core", "pact_scenes", "pact_benchmark"):
+    for package in packages or ("pact_core", "pact_scenes", "pact_benchmark"):
         for name, content in sorted(_sources(resources.files(package), package)):
             total.update(name.encode() + b"\0" + content)
     return total.hexdigest()
