@@ -15,7 +15,6 @@ from pact_benchmark.errors import PactError
 from pact_benchmark.perf import best_of, call_times, median, random_batch
 from pact_core import HANDOVER, FusionOptions, fuse
 
-_MICRO = 1e6
 _RELIABILITY = (0.8, 0.6, 0.7)
 _OPINIONS = (
     (0.60, 0.15, 0.10, 0.10, 0.05),
@@ -169,8 +168,3 @@ def _torch_ratio(instances: int = 100_000) -> float | None:
     finally:
         torch.set_num_threads(threads)
     return theirs / best_of(lambda: fuse(batch, "nested_dirichlet"), 7)
-
-
-def step_pipeline_latency() -> dict[str, float | None]:
-    """Time one physics step of the extension: observe, synthesise, fuse by eight rules, admit."""
-    return {"step_pipeline_median": None}
