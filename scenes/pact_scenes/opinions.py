@@ -32,6 +32,9 @@ __all__ = ["ObservationTable", "OpinionParams", "Synthesiser", "read_scene", "sy
 
 _URGENT = LABELS.index("U")
 _COUNTERS = {"quality": 0, "conflict": 2}
+_SCALE = np.array([0.0, 1.0, 2.0, 3.0, 0.0])
+_ON_SCALE = (np.arange(len(LABELS)) < SCENE_CLASSES).astype(np.float64)
+_SEES = np.array([0.0, 1.0, 1.0])  # occlusion concerns geometry and risk
 
 
 def synthesise(
@@ -87,10 +90,11 @@ class Synthesiser:
         """Return the instances; see `synthesise`."""
         scene_ids = np.asarray(observations["scene_id"])
         reading = read_scene(observations, self.params)
+        earlier, earlier_ids = reading, scene_ids
         if previous is None:
             context = previous_scene_rows(observations)
             earlier, earlier_ids = reading.take(context), scene_ids[context]
-        else:
+        elif previous is not observations:
             earlier = read_scene(previous, self.params)
             earlier_ids = np.asarray(previous["scene_id"])
         n_obs, n_cond, n_lab = len(scene_ids), len(self.conditions), len(labels)
@@ -106,7 +110,8 @@ class Synthesiser:
             self._label_keys[label],
             step.astype(np.uint64)[obs],
         )
-        own, old = reading.take(obs), earlier.take(obs)
+        own = reading.take(obs)
+        old = earlier.take(obs) if earlier is not reading else own
         opinion, quality, conflict = self._sources(cond, label, own, old, key)
         scene_class = own.scene_class
         return InstanceTable.build(
@@ -143,9 +148,11 @@ class Synthesiser:
 
 @dataclass(frozen=True, slots=True)
 class _States:
-    """The source states of several conditions as arrays, shape [conditions, sources]."""
+    """The source states of several conditions as arrays, shape [conditions, sources].
 
-    supports: npt.NDArray[np.object_]
+    `kinds` lists, per source, what it may support and under which conditions (None: all).
+    """
+
     peak: Floats
     quality: Floats
     conflict: Floats
@@ -153,6 +160,9 @@ class _States:
     keeps_lead: npt.NDArray[np.bool_]
     available: npt.NDArray[np.bool_]
     recorded: npt.NDArray[np.bool_]
+    reads: npt.NDArray[np.bool_]
+    stale: npt.NDArray[np.bool_]
+    kinds: tuple[tuple[tuple[Supports, npt.NDArray[np.bool_] | None], ...], ...]
 
     @classmethod
     def of(cls, conditions: Sequence[Condition], params: OpinionParams) -> _States:
@@ -169,8 +179,20 @@ class _States:
         def gather(name: str, dtype: Any) -> npt.NDArray[Any]:
             return np.array([[getattr(s, name) for s in c.sources] for c in used], dtype)
 
+        supports = gather("supports", object)
+        stale = supports == Supports.PREVIOUS_SCENE
+        kinds = tuple(
+            tuple(
+                (kind, None if (column == kind).all() else column == kind)
+                for kind in Supports
+                if kind is not Supports.NOTHING and (column == kind).any()
+            )
+            for column in supports.T
+        )
         return cls(
-            supports=gather("supports", object),
+            reads=stale | (supports == Supports.SCENE),
+            stale=stale,
+            kinds=kinds,
             peak=gather("peak", np.float64),
             quality=gather("quality", np.float64),
             conflict=gather("conflict", np.float64),
@@ -192,37 +214,48 @@ def _leading_contracts(
     states: _States, cond: Ints, label: Ints, own: SceneReading, old: SceneReading, key: draws.Keys
 ) -> Ints:
     """Return the contract that each source leads with, shape [n, sources]; -1 for nothing."""
-    n = len(label)
-    rows = np.arange(n)
-    leads = np.full((n, len(ROLES)), -1, dtype=np.int64)
-    taken = np.zeros((n, len(LABELS)), dtype=bool)
-    taken[rows, label] = True
-    scene, before = own.scene_class, old.scene_class
-    for j in range(len(ROLES)):
-        kinds = states.supports[:, j]
-        for kind in set(kinds):
-            chosen = np.flatnonzero((kinds == kind)[cond])
-            if chosen.size == 0 or kind is Supports.NOTHING:
-                continue
-            if kind is Supports.CUE:
-                lead = label[chosen]
-            elif kind is Supports.SCENE:
-                lead = scene[chosen, max(j - 1, 0)]
-            elif kind is Supports.PREVIOUS_SCENE:
-                lead = before[chosen, max(j - 1, 0)]
-            elif kind is Supports.PREVIOUS_CUE:
-                lead = (label[chosen] - 1) % len(LABELS)
-            elif kind is Supports.URGENT:
-                lead = np.full(chosen.size, _URGENT, dtype=np.int64)
-            elif kind is Supports.WRONG:
-                wrong = np.arange(len(LABELS)) != label[chosen, None]
-                lead = _pick(wrong, key[chosen], 0)
-            else:
-                lead = _pick(~taken[chosen], key[chosen], j)
-            leads[chosen, j] = lead
-        led = leads[:, j] >= 0
-        taken[rows[led], leads[led, j]] = True
+    rows = np.arange(len(label))
+    leads = np.full((len(label), len(ROLES)), -1, dtype=np.int64)
+    led = np.zeros((len(label), len(LABELS)), dtype=bool)
+    for j, kinds in enumerate(states.kinds):
+        for kind, where in kinds:
+            chosen = rows if where is None else np.flatnonzero(where[cond])
+            leads[chosen, j] = _lead(kind, j, chosen, label, led, own, old, key)
+        if j < len(ROLES) - 1:
+            some = leads[:, j] >= 0
+            led[rows[some], leads[some, j]] = True
     return leads
+
+
+def _lead(
+    kind: Supports,
+    j: int,
+    chosen: Ints,
+    label: Ints,
+    led: npt.NDArray[np.bool_],
+    own: SceneReading,
+    old: SceneReading,
+    key: draws.Keys,
+) -> Ints:
+    """Return the leading contract of source `j` in the chosen rows, for one kind of support."""
+    if kind is Supports.CUE:
+        return label[chosen]
+    if kind in (Supports.SCENE, Supports.PREVIOUS_SCENE):
+        reading = own if kind is Supports.SCENE else old
+        return reading.scene_class[chosen, max(j - 1, 0)]
+    if kind is Supports.PREVIOUS_CUE:
+        before: Ints = (label[chosen] - 1) % len(LABELS)
+        return before
+    if kind is Supports.URGENT:
+        return np.full(chosen.size, _URGENT, dtype=np.int64)
+    if kind is Supports.THIRD:
+        return _pick(~led[chosen], key[chosen], j)
+    excluded = np.arange(len(LABELS)) == label[chosen, None]
+    if kind is Supports.AGAINST_SCENE:
+        excluded |= np.arange(len(LABELS)) == own.scene_class[chosen, :1]
+    if kind is Supports.OTHER:
+        return _pick(~(excluded | led[chosen]), key[chosen], j)
+    return _pick(~excluded, key[chosen], 0)
 
 
 def _with_lead(opinion: Floats, leads: Ints) -> Floats:
@@ -248,32 +281,18 @@ def _mean_opinions(
     A source that reads the scene shares the rest with the classes near the observed position; any
     other spreads it evenly.
     """
-    n, k = len(cond), len(LABELS)
-    even = np.ones((n, k))
-    mean = np.zeros((n, len(ROLES), k))
-    classes = np.arange(SCENE_CLASSES)
-    rows = np.arange(n)
-    for j in range(len(ROLES)):
-        rest = even / k
-        kinds = states.supports[:, j]
-        for kind, reading in ((Supports.SCENE, own), (Supports.PREVIOUS_SCENE, old)):
-            chosen = np.flatnonzero((kinds == kind)[cond])
-            if chosen.size == 0:
-                continue
-            position = reading.position[chosen, max(j - 1, 0)]
-            near = np.exp(-np.abs(classes - position[:, None]) / params.width)
-            near[np.arange(chosen.size), leads[chosen, j]] = 0.0
-            near /= near.sum(axis=-1, keepdims=True)
-            rest[chosen] = (1.0 - params.share) / (k - 1)
-            rest[chosen, :SCENE_CLASSES] += params.share * near
-        led = leads[:, j] >= 0
-        at = np.maximum(leads[:, j], 0)
-        rest[rows, at] = 0.0
-        rest = rest / rest.sum(axis=-1, keepdims=True)
-        peak = states.peak[cond, j]
-        opinion = rest * (1.0 - peak)[:, None]
-        opinion[rows, at] = peak
-        mean[:, j] = np.where(led[:, None], opinion, 0.0)
+    contracts = len(LABELS)
+    at = np.maximum(leads, 0)[..., None]
+    position = np.where(states.stale[cond], old.source_position, own.source_position)
+    near = np.exp(np.abs(_SCALE - position[..., None]) / -params.width) * _ON_SCALE
+    np.put_along_axis(near, at, 0.0, axis=-1)
+    near *= (params.share * states.reads[cond] / near.sum(axis=-1))[..., None]
+    rest = near + ((1.0 - params.share * states.reads[cond]) / (contracts - 1))[..., None]
+    np.put_along_axis(rest, at, 0.0, axis=-1)
+    peak = states.peak[cond][..., None]
+    rest *= (1.0 - peak) / rest.sum(axis=-1, keepdims=True)
+    np.put_along_axis(rest, at, peak, axis=-1)
+    mean: Floats = rest * (leads >= 0)[..., None]
     return mean
 
 
@@ -292,9 +311,8 @@ def _attributes(
     conflict = states.conflict[cond] + params.conflict_sd * draws.normal(
         source_key, _COUNTERS["conflict"]
     )
-    stale = states.supports[cond] == Supports.PREVIOUS_SCENE
-    occlusion = np.where(stale, old.occlusion[:, None], own.occlusion[:, None])
-    occlusion = params.occlusion_strength * occlusion * (np.arange(len(ROLES)) > 0)
+    occlusion = np.where(states.stale[cond], old.occlusion[:, None], own.occlusion[:, None])
+    occlusion = params.occlusion_strength * occlusion * _SEES
     quality = quality * (1.0 - params.occlusion_quality_loss * occlusion)
     conflict = conflict + params.occlusion_conflict_gain * occlusion
     available = states.available[cond]

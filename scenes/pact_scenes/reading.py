@@ -25,6 +25,8 @@ SCENE_CLASSES = 4
 
 OCCLUSION_BANDS = ("none", "partial", "heavy")
 
+_SOURCE_READS = (0, 0, 1)  # which reading a language, geometry or risk source would take
+
 
 @dataclass(frozen=True, slots=True)
 class OpinionParams:
@@ -120,6 +122,11 @@ class SceneReading:
     band: Ints
 
     @property
+    def source_position(self) -> Floats:
+        """Position as language, geometry and risk would read it, shape [n, 3]."""
+        return self.position[:, _SOURCE_READS]
+
+    @property
     def scene_class(self) -> Ints:
         """Index of the class that geometry and risk lead with, shape [n, 2]."""
         return np.floor(self.position + 0.5).astype(np.int64)
@@ -129,48 +136,41 @@ class SceneReading:
         return SceneReading(self.position[index], self.occlusion[index], self.band[index])
 
 
-def _position(value: Floats, thresholds: tuple[float, float, float], *, falling: bool) -> Floats:
-    """Place a value on the scale: thresholds are at 0.5, 1.5 and 2.5, linear between and beyond.
+_INDICATORS = ("hand_gripper_distance", "path_clearance", "separation_margin", "closing_speed")
+_SIGNS = np.array(
+    [-1.0, -1.0, -1.0, 1.0]
+)  # distances lead towards T as they fall, speed as it rises
+
+
+def _positions(values: Floats, thresholds: Floats) -> Floats:
+    """Place indicators on the scale: thresholds are at 0.5, 1.5 and 2.5, linear between, beyond.
 
     A value exactly at a threshold belongs to the more cautious class.
+
+    Args:
+        values: Shape [n, indicators], larger is more cautious.
+        thresholds: Shape [indicators, 3], rising.
     """
-    sign = -1.0 if falling else 1.0
-    x, (a, b, c) = sign * value, (sign * t for t in thresholds)
-    low = 0.5 + (x - a) / (b - a)
-    high = 1.5 + (x - b) / (c - b)
-    clipped: Floats = np.clip(np.where(x < b, low, high), 0.0, 3.0)
+    first, second, third = thresholds.T
+    low = 0.5 + (values - first) / (second - first)
+    high = 1.5 + (values - second) / (third - second)
+    clipped: Floats = np.clip(np.where(values < second, low, high), 0.0, 3.0)
     return clipped
 
 
 def read_scene(observations: ObservationTable, params: OpinionParams) -> SceneReading:
     """Read the relation and risk positions and the occlusion of every observation.
 
-    Closer hands, smaller clearances and margins and faster closing never lower a position.
+    Closer hands, smaller clearances and margins and faster closing never lower a position; the
+    most cautious indicator decides the risk.
     """
-    column = {
-        name: np.asarray(observations[name], dtype=np.float64).reshape(-1)
-        for name in (
-            "hand_gripper_distance",
-            "path_clearance",
-            "separation_margin",
-            "closing_speed",
-            "occlusion",
-        )
-    }
-    relation = _position(
-        column["hand_gripper_distance"], params.hand_gripper_distance, falling=True
-    )
-    risk = np.maximum.reduce(
-        [
-            _position(column["path_clearance"], params.path_clearance, falling=True),
-            _position(column["separation_margin"], params.separation_margin, falling=True),
-            _position(column["closing_speed"], params.closing_speed, falling=False),
-        ]
-    )
-    seen = column["occlusion"]
+    values = np.array([observations[name] for name in _INDICATORS], dtype=np.float64).T * _SIGNS
+    thresholds = np.array([getattr(params, name) for name in _INDICATORS]) * _SIGNS[:, None]
+    placed = _positions(values, thresholds)
+    seen = np.asarray(observations["occlusion"], dtype=np.float64)
     band = (seen >= params.occlusion_visible).astype(np.int64) + (seen >= params.occlusion_heavy)
     return SceneReading(
-        position=np.stack([relation, risk], axis=-1),
+        position=np.stack([placed[:, 0], placed[:, 1:].max(axis=1)], axis=-1),
         occlusion=np.where(band > 0, np.clip(seen, 0.0, 1.0), 0.0),
         band=band,
     )
