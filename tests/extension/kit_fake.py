@@ -99,7 +99,7 @@ class FakeKit:
         self.commands: dict[str, type] = {}
         self.tasks: list[Any] = []
         self.stage: Usd.Stage | None = None
-        self.pending_edit = False
+        self.pending_edit = self.opening = False
         self.dt = 1.0 / 120.0
         self.playing = False
         self._wanted: list[str] = []
@@ -144,7 +144,7 @@ class FakeKit:
         self.stage = Usd.Stage.Open(path)
         self.physics.callbacks.clear()
         self.pending_edit = False
-        self.events.send("stage:OPENED")
+        self._announce_opened()
         return self.stage
 
     def new_stage(self) -> Usd.Stage:
@@ -153,8 +153,13 @@ class FakeKit:
         self.stop_now()
         self.stage = Usd.Stage.CreateInMemory()
         self.physics.callbacks.clear()
-        self.events.send("stage:OPENED")
+        self._announce_opened()
         return self.stage
+
+    def _announce_opened(self) -> None:
+        self.opening = True
+        self.events.send("stage:OPENED")
+        self.opening = False
 
     def play_now(self) -> None:
         if not self.playing:
@@ -600,6 +605,8 @@ class FakePhysics:
 
         class Wrapper:
             def __init__(self, paths: str | list[str]) -> None:
+                # The simulation manager drops registrations when it sees the stage open.
+                assert not physics.kit.opening, "a wrapper made while the stage opens goes dead"
                 self.paths = [paths] if isinstance(paths, str) else list(paths)
                 for path in self.paths:
                     if not physics.kit.stage.GetPrimAtPath(path):

@@ -49,6 +49,8 @@ def test_every_setting_is_documented(name):
     ("change", "hint"),
     [
         ({"condition": "clean_contrl"}, "did you mean 'clean_control'"),
+        ({"scene": "scene_99"}, "did you mean 'scene_0"),
+        ({"scene": "kitchen"}, "known: scene_001 to scene_048"),
         ({"label": "X"}, "known: N, S, H, T, U"),
         ({"rules": []}, "at least one"),
         ({"rules": ["pacct"]}, "did you mean 'pact'"),

@@ -26,5 +26,6 @@ class Preferences:
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Preferences:
         """Build preferences; a setting that is not given keeps its default."""
-        kinds = {field.name: type(field.default) for field in fields(cls)}
-        return cls(**{name: kinds[name](value) for name, value in values.items() if name in kinds})
+        default = cls()
+        known = {name: value for name, value in values.items() if name in cls.names()}
+        return cls(**{name: type(getattr(default, name))(v) for name, v in known.items()})

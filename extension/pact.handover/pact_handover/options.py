@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pact_core import HANDOVER, RULES
+from pact_scenes.catalogue import load_catalogue
 from pact_scenes.conditions import ROLES, load_conditions
 
 from .partition import PARTITIONS, Partition, PartitionError, parse_parents
@@ -55,6 +56,7 @@ class Options:
     overlay: bool = False
 
     def __post_init__(self) -> None:
+        _known("scene", self.scene, scene_ids())
         _known("condition", self.condition, condition_names())
         _known("label", self.label, HANDOVER.names)
         _known("partition", self.partition, PARTITIONS)
@@ -109,6 +111,12 @@ class Options:
 
 
 @cache
+def scene_ids() -> tuple[str, ...]:
+    """Return the ids of all scenes in their order."""
+    return tuple(spec.scene_id for spec in load_catalogue())
+
+
+@cache
 def condition_names() -> tuple[str, ...]:
     """Return the names of the source conditions in their order."""
     return tuple(condition.name for condition in load_conditions())
@@ -117,7 +125,8 @@ def condition_names() -> tuple[str, ...]:
 def _known(what: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        listed = ", ".join(known) if len(known) <= 20 else f"{known[0]} to {known[-1]}"
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {listed}"
         raise OptionError(f"{what}: {value!r} is unknown; {hint}")
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pact_scenes.catalogue import load_catalogue
-from pact_scenes.model import build_model
+from pact_scenes.model import SceneModel, build_model
 from pact_scenes.simulators.isaac import IsaacScene
 from pact_scenes.stage import StageError, scene_of_stage, write_stage
 
@@ -15,7 +14,7 @@ from . import explain as explanation
 from .api import EVENT_RESPONSE
 from .kit import events, log, physics, stage
 from .kit import settings as kit_settings
-from .options import OptionError, Options
+from .options import OptionError, Options, scene_ids
 from .overlay import SessionOverlay
 from .results import ResponseChange, StepRecord
 from .session import HandoverSession
@@ -37,6 +36,7 @@ class HandoverRuntime:
         self._hook = physics.StepHook(self._before_step, self._after_step, self._on_error)
         self._subscriptions = events.Subscriptions(OWNER)
         self._watch: kit_settings.SettingsWatch | None = None
+        self._model: SceneModel | None = None
         self._scene: IsaacScene | None = None
         self._overlay: SessionOverlay | None = None
         self._overlay_wanted = self.options.overlay
@@ -51,7 +51,7 @@ class HandoverRuntime:
         self._subscriptions.on_update(self._on_frame)
         self._watch = kit_settings.SettingsWatch(SETTINGS_ROOT, self._on_settings)
         self._on_opened()
-        if self._scene is not None and events.playing():
+        if events.playing():
             self._on_play()
 
     def close(self) -> None:
@@ -93,13 +93,14 @@ class HandoverRuntime:
 
     def scenes(self) -> tuple[str, ...]:
         """Return the ids of all scenes."""
-        return tuple(spec.scene_id for spec in load_catalogue())
+        return scene_ids()
 
     def configure(self, **values: Any) -> Options:
         """Change settings and return those in force."""
         options = self.options.changed(**values)
         self._session.use(options)
-        self._overlay_wanted = self._overlay_wanted or options.overlay
+        if "overlay" in values:
+            self.show_overlay(options.overlay)
         self._writing_settings = True
         try:
             chosen = options.to_settings()
@@ -114,7 +115,7 @@ class HandoverRuntime:
             self.configure(scene=scene)
         spec = self._session.spec(self.options.scene)
         folder = self.options.resolved_folder() / "stages"
-        if stage.has_unsaved_edits() and self._scene is None and not force:
+        if stage.has_unsaved_edits() and self._model is None and not force:
             raise RuntimeError(
                 "The open stage has edits that are not saved: save it, or build with force=True."
             )
@@ -170,21 +171,33 @@ class HandoverRuntime:
             spec = scene_of_stage(opened)
         except StageError:
             return
-        self._scene = IsaacScene(opened, self._session.open(spec.scene_id))
+        self._model = self._session.open(spec.scene_id)
+
+    def _bind_scene(self) -> IsaacScene | None:
+        """Wrap the bodies of the open PACT stage, once per stage.
+
+        Not in the event of opening: the simulation manager drops what was registered with it
+        when it handles that event itself.
+        """
+        opened = stage.current()
+        if self._scene is None and self._model is not None and opened is not None:
+            self._scene = IsaacScene(opened, self._model)
+        return self._scene
 
     def _release_stage(self) -> None:
         self._on_stop()
         self._remove_overlay()
         self._session.close()
-        self._scene = None
+        self._scene = self._model = None
 
     def _on_play(self) -> None:
-        if self._scene is None or self._hook.attached:
+        scene = self._bind_scene()
+        if scene is None or self._hook.attached:
             return
         if physics.engine() != "physx":
             log.warn(f"PACT needs the PhysX engine; {physics.engine()} is active. Nothing decides.")
             return
-        self._scene.rewind()
+        scene.rewind()
         self._release_due = self._released = False
         self._session.begin()
         self._hook.attach()
@@ -199,7 +212,7 @@ class HandoverRuntime:
         if self._scene is not None:
             target = self._session.target()
             self._scene.command(target.joints, target.human_position, target.human_quaternion)
-            self._release_due = self._release_due or target.released
+            self._release_due = self._release_due or bool(target.released)
 
     def _after_step(self, dt: float) -> None:
         if self._scene is None:
@@ -215,7 +228,11 @@ class HandoverRuntime:
     def _on_frame(self) -> None:
         if self._settings_changed:
             self._settings_changed = False
+            former = self.options.overlay
             self._session.use(self._read_options())
+            if self.options.overlay != former:
+                self.show_overlay(self.options.overlay)
+        self._bind_scene()
         if self._release_due and not self._released and self._scene is not None:
             self._released = True
             self._scene.release()

@@ -266,7 +266,7 @@ class HandoverSession:
 
     # --- overlay ------------------------------------------------------------------------------
 
-    def coloured_paths(self) -> tuple[str, str]:
+    def coloured_paths(self) -> tuple[str, ...]:
         """Return the prims that take the colour of the outcome: object and receiving hand."""
         model = self._require()
         return tuple(model.bodies[model.index(n)].path for n in ("object", model.hand_name))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from pact_scenes.catalogue import load_catalogue, select_scenes
 from pact_scenes.model import SceneModel, build_model
 from pact_scenes.observation import Observation
 from pact_scenes.rollout import Rollout, roll_out
+from pact_scenes.settings import simulation_settings
 from pact_scenes.simulators.isaac import IsaacSimulator
 
 from .api import HandoverInterface, get_interface
@@ -197,9 +199,8 @@ class _Suite:
             self._rollouts.append(roll_out(self._model, simulator, transfer=False))
         return self._rollouts[-1]
 
-    def _rate(self) -> int:
-        from pact_scenes.settings import simulation_settings
-
+    @staticmethod
+    def _rate() -> int:
         return simulation_settings().rollout.physics_rate
 
     @staticmethod
@@ -215,7 +216,9 @@ class _Suite:
         return interface
 
 
-def differences(observed: tuple[Observation, ...], reference: list[dict]) -> dict[str, float]:
+def differences(
+    observed: tuple[Observation, ...], reference: list[dict[str, Any]]
+) -> dict[str, float]:
     """Return the largest difference of each compared column over the decisions."""
     names = [field.name for field in fields(Observation) if field.name in TOLERANCES]
     by_step = {row["step"]: row for row in reference}

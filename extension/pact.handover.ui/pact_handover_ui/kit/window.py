@@ -8,6 +8,7 @@ from typing import Any
 import omni.ui as ui
 
 from pact_core import HANDOVER
+from pact_handover.palette import OUTCOMES
 
 from ..viewmodel import Panel, RuleRow
 from .controls import Controls
@@ -174,8 +175,6 @@ class PanelWindow:
             ui.Label(row.check, style=ink(DIM, 13))
 
     def _draw_timeline(self) -> None:
-        from pact_handover.palette import OUTCOMES
-
         if self._panel is None:
             return
         begin, end = self._panel.time_span
