@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -18,7 +17,6 @@ Work = Callable[[Inputs, Task], bytes]
 
 LOCAL_ATTEMPTS = 5
 RAY_RETRIES = 8
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Backend(StrEnum):
@@ -103,10 +101,9 @@ def _run_local(
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)
         calls = (delayed(_write_shard)(work, inputs, name, tasks[name], shards) for name in missing)
         try:
-            with _single_threaded():
-                for _ in parallel(calls):
-                    shown += 1
-                    bar.advance()
+            for _ in parallel(calls):
+                shown += 1
+                bar.advance()
             return
         except BrokenProcessPool:
             screen.say("a worker process was killed; going on with new ones")
@@ -114,21 +111,6 @@ def _run_local(
         f"worker processes were killed {LOCAL_ATTEMPTS} times (out of memory?); use fewer --jobs"
         " and run the same command again, finished work is kept"
     )
-
-
-@contextmanager
-def _single_threaded() -> Iterator[None]:
-    """Let worker processes start with one thread each: they already use every core."""
-    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def _run_ray(

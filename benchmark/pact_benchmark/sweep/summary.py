@@ -133,12 +133,12 @@ def _range(values: Floats, partial: str | None) -> Statistic:
     defined = values[~np.isnan(values)]
     lost = values.size - defined.size
     notes = [text for text in (partial, f"{lost} settings without support" if lost else "") if text]
-    note = "; ".join(["median over settings; low and high are the extremes", *notes])
+    note = "; ".join(["smallest and largest over the settings", *notes])
     if not defined.size:
         return Statistic(None, n=values.size, note=note)
-    return Statistic(
-        float(np.median(defined)), float(defined.min()), float(defined.max()), values.size, note
-    )
+    # The published entry is a pair of numbers under one id.
+    ends: Any = [float(defined.min()), float(defined.max())]
+    return Statistic(ends, *ends, values.size, note)
 
 
 def _indices(outcome: SweepOutcome, statistics: dict[str, Statistic]) -> dict[str, Indices]:
