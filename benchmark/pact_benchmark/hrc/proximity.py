@@ -85,62 +85,81 @@ def _logit(score: Floats) -> Floats:
     return np.log(p) - np.log1p(-p)
 
 
-class _Model:
-    """A fitted model: text vocabulary and logistic regression."""
+class _Design:
+    """Image and text features as one matrix; the vocabulary is that of the fitted rows."""
 
-    def __init__(self, frame: pd.DataFrame, strength: float) -> None:
+    def __init__(self, frame: pd.DataFrame) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.linear_model import LogisticRegression
 
         self._text = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b")
         self._text.fit(frame["text"])
-        self._model = LogisticRegression(C=strength, max_iter=5_000)
-        self._model.fit(self._design(frame), _proximal(frame))
 
-    def _design(self, frame: pd.DataFrame) -> Floats:
-        image = _features(frame)
+    def matrix(self, frame: pd.DataFrame) -> Floats:
+        """Return both blocks side by side, each row of each block of unit length."""
+        image = np.array([np.asarray(row, dtype=float) for row in frame["features"]])
         norm = np.linalg.norm(image, axis=1, keepdims=True)
         image = np.divide(image, norm, out=np.zeros_like(image), where=norm > 0)
+        code, texts = pd.factorize(frame["text"])
         # TfidfVectorizer returns rows of unit length, so both blocks have equal weight.
-        return np.hstack([image, self._text.transform(frame["text"]).toarray()])
+        return np.hstack([image, self._text.transform(texts).toarray()[code]])
+
+
+@dataclass(frozen=True, slots=True)
+class ProximityModel:
+    """A fitted model."""
+
+    design: _Design
+    regression: Any
 
     def score(self, frame: pd.DataFrame) -> Floats:
-        return np.asarray(self._model.predict_proba(self._design(frame))[:, 1], dtype=np.float64)
+        """Return event-proximity scores in [0, 1], shape [n]."""
+        return _predict(self.regression, self.design.matrix(frame))
 
 
-def _features(frame: pd.DataFrame) -> Floats:
-    return np.array([np.asarray(row, dtype=float) for row in frame["features"]])
+def _regress(matrix: Floats, truth: Flags, strength: float) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=strength, max_iter=5_000).fit(matrix, truth)
+
+
+def _predict(regression: Any, matrix: Floats) -> Floats:
+    return np.asarray(regression.predict_proba(matrix)[:, 1], dtype=np.float64)
 
 
 def _proximal(frame: pd.DataFrame) -> Flags:
     return np.asarray((frame["window"] == PROXIMAL).to_numpy(dtype=bool))
 
 
-def out_of_fold(frame: pd.DataFrame, strength: float) -> Floats:
-    """Return scores of every row from a model fitted on the other episodes' folds."""
+def out_of_fold(frame: pd.DataFrame) -> dict[float, Floats]:
+    """Return, per regularisation, scores of every row from models fitted on other episodes."""
     from sklearn.model_selection import GroupKFold
 
-    scores = np.empty(len(frame))
+    truth = _proximal(frame)
+    scores = {strength: np.empty(len(frame)) for strength in REGULARISATION}
     splitter: Any = GroupKFold(n_splits=min(FOLDS, frame["episode"].nunique()))
-    for fit, held in splitter.split(frame, groups=frame["episode"]):
-        scores[held] = _Model(frame.iloc[fit], strength).score(frame.iloc[held])
+    for fitted, held in splitter.split(frame, groups=frame["episode"]):
+        design = _Design(frame.iloc[fitted])
+        matrix, unseen = design.matrix(frame.iloc[fitted]), design.matrix(frame.iloc[held])
+        for strength in REGULARISATION:
+            scores[strength][held] = _predict(_regress(matrix, truth[fitted], strength), unseen)
     return scores
 
 
-def fit(frame: pd.DataFrame) -> tuple[_Model, DevelopmentScores]:
+def fit(frame: pd.DataFrame) -> tuple[ProximityModel, DevelopmentScores]:
     """Choose the regularisation by episode-grouped log loss, then fit on all rows."""
-    if frame["episode"].nunique() < 2 or len(set(_proximal(frame))) < 2:
-        raise RecordError("event proximity: development rows need two episodes and both windows")
     truth = _proximal(frame)
-    best: tuple[float, float, Floats] | None = None
-    for strength in REGULARISATION:
-        scores = out_of_fold(frame, strength)
-        p = np.clip(np.where(truth, scores, 1.0 - scores), 1e-15, 1.0)
-        loss = float(-np.log(p).mean())
-        if best is None or loss < best[0]:
-            best = (loss, strength, scores)
-    assert best is not None
-    return _Model(frame, best[1]), DevelopmentScores(best[2], truth, best[1])
+    if frame["episode"].nunique() < 2 or len(set(truth)) < 2:
+        raise RecordError("event proximity: development rows need two episodes and both windows")
+    scores = out_of_fold(frame)
+
+    def loss(strength: float) -> float:
+        p = np.where(truth, scores[strength], 1.0 - scores[strength])
+        return float(-np.log(np.clip(p, 1e-15, 1.0)).mean())
+
+    best = min(REGULARISATION, key=loss)
+    design = _Design(frame)
+    model = ProximityModel(design, _regress(design.matrix(frame), truth, best))
+    return model, DevelopmentScores(scores[best], truth, best)
 
 
 def _check(features: pd.DataFrame) -> None:
@@ -185,6 +204,6 @@ def fit_event_proximity(recordings: Recordings) -> tuple[Recordings, HeldOutRule
     return recordings.with_scores(pd.concat(parts, ignore_index=True)), rules
 
 
-def _scored(rows: pd.DataFrame, model: _Model, predictor: str) -> pd.DataFrame:
+def _scored(rows: pd.DataFrame, model: ProximityModel, predictor: str) -> pd.DataFrame:
     scored = rows.assign(time=np.nan, predictor=predictor, score=model.score(rows))
     return scored[list(SCORE_COLUMNS)]

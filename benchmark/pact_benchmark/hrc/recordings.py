@@ -172,7 +172,16 @@ def _task_of_event(tables: dict[str, pd.DataFrame]) -> dict[str, str]:
 
 
 def _with_known_tasks(arms: pd.DataFrame, tasks: dict[str, str]) -> pd.DataFrame:
+    """Rename the tasks of stored results as the other recordings name them.
+
+    The release's result tables use other task keys than its outputs; events that both have show
+    which is which. Where that is ambiguous, or a task has no common event, all keys stay.
+    """
     if not len(arms) or not tasks:
         return arms
-    named = arms["event"].map(tasks)
-    return arms.assign(task=named.where(named.notna(), arms["task"]))
+    pairs = pd.DataFrame({"old": arms["task"], "new": arms["event"].map(tasks)}).dropna()
+    names = pairs.drop_duplicates()
+    renamed = dict(zip(names["old"], names["new"], strict=True))
+    if names["old"].duplicated().any() or set(arms["task"]) - set(renamed):
+        return arms
+    return arms.assign(task=arms["task"].map(renamed))

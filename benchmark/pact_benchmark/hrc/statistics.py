@@ -60,13 +60,37 @@ def ncsaurc_draws(score: Floats, error: Floats, unit: Ints, counts: Floats) -> F
     risk = np.empty((len(counts), len(grid)))
     for first in range(0, len(counts), _CHUNK):
         weight = counts[first : first + _CHUNK][:, unit[order]]
-        mass = np.cumsum(np.add.reduceat(weight, start, axis=1), axis=1)
-        wrong = np.cumsum(np.add.reduceat(weight * error[order], start, axis=1), axis=1)
-        for row in range(len(weight)):
-            kept = grid * mass[row, -1]
-            known_mass, known_wrong = np.r_[0.0, mass[row]], np.r_[0.0, wrong[row]]
-            risk[first + row] = np.interp(kept, known_mass, known_wrong) / kept
+        mass = _running(weight, start)
+        wrong = _running(weight * error[order], start)
+        kept = grid * mass[:, -1:]
+        risk[first : first + len(weight)] = _interpolate(kept, mass, wrong) / kept
     return _area(risk)
+
+
+def _running(weight: Floats, start: npt.NDArray[np.intp]) -> Floats:
+    """Return running totals over groups of columns, from zero, shape [draws, groups + 1]."""
+    total = np.cumsum(np.add.reduceat(weight, start, axis=1), axis=1)
+    return np.pad(total, ((0, 0), (1, 0)))
+
+
+def _interpolate(x: Floats, known_x: Floats, known_y: Floats) -> Floats:
+    """Interpolate linearly row by row.
+
+    Args:
+        x: Shape [rows, points], inside the range of its row.
+        known_x: Non-decreasing in each row, from 0, shape [rows, knots].
+        known_y: Shape [rows, knots].
+    """
+    rows, knots = known_x.shape
+    # One sorted array for all rows: each row is lifted above the one before it.
+    lift = np.arange(rows)[:, None] * (known_x.max() + 1.0)
+    at = np.searchsorted((known_x + lift).ravel(), (x + lift).ravel(), side="right") - 1
+    column = np.clip(at.reshape(x.shape) - np.arange(rows)[:, None] * knots, 0, knots - 2)
+    left_x, right_x = (np.take_along_axis(known_x, column + k, axis=1) for k in (0, 1))
+    left_y, right_y = (np.take_along_axis(known_y, column + k, axis=1) for k in (0, 1))
+    width = right_x - left_x
+    share = np.divide(x - left_x, width, out=np.zeros_like(x), where=width > 0)
+    return np.asarray(left_y + np.clip(share, 0.0, 1.0) * (right_y - left_y))
 
 
 @dataclass(frozen=True, slots=True)
