@@ -14,7 +14,6 @@ from pact_core import (
     AdmissionPolicy,
     CommandState,
     Response,
-    Source,
     SourceBatch,
     Status,
     admissible,
@@ -26,26 +25,8 @@ from pact_core import (
     response_of,
 )
 from pact_core.admission import _FAILS
+from tests.core.examples import APART, instance, sharp
 from tests.core.strategies import sound_sources
-
-CURRENT = CommandState("now", "now", "current")
-
-
-def sharp(peak=0.95, top=0):
-    """Return an opinion with a peak on one contract and the rest spread evenly."""
-    opinion = [(1.0 - peak) / 4] * 5
-    opinion[top] = peak
-    return opinion
-
-
-def instance(**changes):
-    """Return three agreeing sources in two components; keyword = replacements by role."""
-    base = {
-        "language": Source("language", sharp(), 0.95, 0.02, {"command"}, command=CURRENT),
-        "geometry": Source("geometry", sharp(), 0.92, 0.02, {"scene", "relation"}),
-        "risk": Source("risk", sharp(), 0.90, 0.02, {"scene", "band"}),
-    }
-    return [replace(source, **changes.get(role, {})) for role, source in base.items()]
 
 
 def outcome(sources, **options):
@@ -55,9 +36,6 @@ def outcome(sources, **options):
     found = (decision.status, decision.response, decision.check)
     assert batch.outcome(0) == found
     return found
-
-
-APART = {"geometry": {"parents": {"g"}}, "risk": {"parents": {"r"}}}
 
 
 def test_three_separate_components_are_admitted():

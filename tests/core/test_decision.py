@@ -20,7 +20,7 @@ from pact_core import (
     source_faults,
 )
 from pact_core.prov import parents_from_prov
-from tests.core.test_admission import APART, instance, sharp
+from tests.core.examples import APART, instance, sharp
 
 
 def test_score_change_is_enough_and_no_more():

@@ -203,14 +203,3 @@ def test_product_of_many_sources_does_not_underflow():
         opinion, 1.0, 0.0, component=np.arange(1000), roles=("view",) * 1000, contracts=HANDOVER
     )
     assert fuse(batch, "product").posterior[0, 0] == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("module", ["pyds", "evtools"])
-def test_cautious_rules_agree_with_other_libraries(module):
-    """Two independent belief-function packages give the same pignistic probabilities."""
-    pytest.importorskip(module)
-    from pact_benchmark import perf_peers
-
-    peer = getattr(perf_peers, f"_{module}")
-    for cautious, rule in ((True, "global_cautious"), (False, "hierarchy_cautious")):
-        np.testing.assert_allclose(peer(cautious=cautious)(), perf_peers._ours(rule)(), atol=1e-9)

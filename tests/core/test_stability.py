@@ -20,6 +20,7 @@ from pact_core import (
     score_bound,
     selection_holds,
 )
+from tests.core.examples import instance
 from tests.core.strategies import evidence, partitions, sound_sources
 
 SLACK = 1e-10
@@ -162,7 +163,5 @@ def test_certificate_is_tight():
 
 def test_no_certificate_without_cumulative_evidence():
     """Rules of another form are refused."""
-    from pact_benchmark.perf import example_sources
-
     with pytest.raises(ValueError, match="no certificate for rule 'product'"):
-        certificate(decide(example_sources(), rule="product"))
+        certificate(decide(instance(), rule="product"))

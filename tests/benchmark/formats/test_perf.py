@@ -57,3 +57,12 @@ def test_torch_composition_is_the_same_rule():
         expected = dempster_sequence(evidence[i])
         np.testing.assert_allclose(posterior[i].numpy(), expected[0], atol=1e-12)
         assert float(score[i]) == pytest.approx(expected[1])
+
+
+@pytest.mark.parametrize("module", ["pyds", "evtools"])
+def test_cautious_rules_agree_with_other_libraries(module):
+    """Two independent belief-function packages give the same pignistic probabilities."""
+    pytest.importorskip(module)
+    peer = getattr(perf_peers, f"_{module}")
+    for cautious, rule in ((True, "global_cautious"), (False, "hierarchy_cautious")):
+        np.testing.assert_allclose(peer(cautious=cautious)(), perf_peers._ours(rule)(), atol=1e-9)
