@@ -13,9 +13,14 @@ from pact_scenes.transforms import rotation_z
 Array = NDArray[np.float64]
 
 __all__ = [
+    "ARM_JOINTS",
     "ARM_LINKS",
+    "FINGER_BASE",
+    "FINGER_JOINTS",
     "FINGER_TRAVEL",
     "GRIPPER_BODIES",
+    "HAND_OFFSET",
+    "JOINT_FRAMES",
     "JOINT_LOWER",
     "JOINT_UPPER",
     "JOINT_VELOCITY",
@@ -35,8 +40,7 @@ FINGER_TRAVEL: Final = 0.04
 TCP_OFFSET: Final = 0.1034
 """Distance of the tool centre point along the z axis of the hand frame [m]."""
 
-# Modified Denavit-Hartenberg parameters (a, d, alpha) of the seven joints.
-_DH: Final = np.array(
+JOINT_FRAMES: Final = np.array(
     [
         [0.0, 0.333, 0.0],
         [0.0, 0.0, -np.pi / 2],
@@ -47,11 +51,16 @@ _DH: Final = np.array(
         [0.088, 0.0, np.pi / 2],
     ]
 )
-_HAND_OFFSET: Final = 0.107
-_FINGER_BASE: Final = 0.0584
+"""Modified Denavit-Hartenberg parameters (a, d, alpha) of the seven joints."""
+HAND_OFFSET: Final = 0.107
+"""Distance of the hand frame from the last link along z [m]; it is turned by -45 degrees."""
+FINGER_BASE: Final = 0.0584
+"""Distance of the fingers from the hand frame along z [m]."""
 
 ARM_LINKS: Final = (*(f"link{i}" for i in range(8)), "hand", "finger_left", "finger_right")
 """Bodies of the arm from the base to the fingers; the order of `arm_frames`."""
+ARM_JOINTS: Final = tuple(f"joint{i}" for i in range(1, 8))
+FINGER_JOINTS: Final = ("finger_joint_left", "finger_joint_right")
 GRIPPER_BODIES: Final = ("hand", "finger_left", "finger_right")
 
 
@@ -72,13 +81,13 @@ class LinkShape:
 
 LINK_SHAPES: Final[dict[str, tuple[LinkShape, ...]]] = {
     "link0": (LinkShape((-0.03, 0.0, 0.075), (0.0, 0.0, 0.075), 0.07),),
-    "link1": (LinkShape((0.0, 0.0, -0.16), (0.0, 0.0, 0.0), 0.06),),
+    "link1": (LinkShape((0.0, 0.0, -0.17), (0.0, 0.0, 0.0), 0.06),),
     "link2": (LinkShape((0.0, 0.0, -0.05), (0.0, 0.0, 0.05), 0.06),),
-    "link3": (LinkShape((0.0, 0.0, -0.17), (0.0, 0.0, -0.03), 0.058),),
-    "link4": (LinkShape((0.0, 0.0, -0.045), (0.0, 0.0, 0.045), 0.058),),
-    "link5": (LinkShape((0.0, 0.03, -0.25), (0.0, 0.06, -0.06), 0.05),),
-    "link6": (LinkShape((0.0, 0.0, -0.02), (0.06, 0.0, 0.0), 0.048),),
-    "link7": (LinkShape((0.0, 0.0, 0.01), (0.0, 0.0, 0.06), 0.042),),
+    "link3": (LinkShape((0.0, 0.0, -0.24), (0.05, 0.0, -0.02), 0.056),),
+    "link4": (LinkShape((0.0, 0.0, -0.045), (0.0, 0.0, 0.045), 0.056),),
+    "link5": (LinkShape((0.05, 0.0, -0.33), (0.0, 0.04, -0.05), 0.052),),
+    "link6": (LinkShape((0.0, 0.0, -0.01), (0.07, 0.0, 0.0), 0.048),),
+    "link7": (LinkShape((0.0, 0.0, 0.01), (0.0, 0.0, 0.07), 0.042),),
     "hand": (LinkShape((0.0, -0.07, 0.032), (0.0, 0.07, 0.032), 0.03),),
     "finger_left": (LinkShape((0.0, 0.008, 0.027), (0.009, 0.008, 0.027), 0.0),),
     "finger_right": (LinkShape((0.0, -0.008, 0.027), (0.009, 0.008, 0.027), 0.0),),
@@ -100,12 +109,12 @@ def arm_frames(joints: Array, finger: float | Array = 0.0) -> Array:
     frames = np.zeros((*lead, len(ARM_LINKS), 4, 4))
     frames[..., 0, :, :] = np.eye(4)
     current = frames[..., 0, :, :].copy()
-    for i, (a, d, alpha) in enumerate(_DH):
+    for i, (a, d, alpha) in enumerate(JOINT_FRAMES):
         current = current @ _joint_transform(q[..., i], a, d, alpha)
         frames[..., i + 1, :, :] = current
     tool = np.eye(4)
     tool[:3, :3] = rotation_z(-np.pi / 4)
-    tool[2, 3] = _HAND_OFFSET
+    tool[2, 3] = HAND_OFFSET
     hand = current @ tool
     frames[..., 8, :, :] = hand
     opening = np.broadcast_to(np.asarray(finger, dtype=np.float64), lead)
@@ -113,7 +122,7 @@ def arm_frames(joints: Array, finger: float | Array = 0.0) -> Array:
         offset = np.zeros((*lead, 4, 4))
         offset[..., :, :] = np.eye(4)
         offset[..., 1, 3] = sign * opening
-        offset[..., 2, 3] = _FINGER_BASE
+        offset[..., 2, 3] = FINGER_BASE
         frames[..., index, :, :] = hand @ offset
     return frames
 

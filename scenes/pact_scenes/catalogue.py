@@ -165,7 +165,7 @@ def _draw(data: Mapping[str, Any], seed: int | None, where: str) -> tuple[SceneS
         closest = sorted(row["hand_distance"] for row in columns[geometry])
         touch = values["hand_distance"] in closest[: int(contact.get("early_touch", 0))]
         if touch:
-            values = {**values, "hand_distance": -float(contact.get("touch_depth", 0.002))}
+            values = {**values, "hand_distance": -float(contact.get("touch_depth", 0.0005))}
         specs.append(SceneSpec(f"scene_{index + 1:03d}", geometry, **values, early_touch=touch))
     return tuple(specs)
 

@@ -136,7 +136,7 @@ class Figure:
         hip, shoulder = self.hip_height, self.shoulder_height
         segments = {
             "torso": ([0.0, 0.0, hip + 0.06], [0.0, 0.0, shoulder + 0.02]),
-            "head": ([0.02, 0.0, shoulder + 0.18], [0.02, 0.0, shoulder + 0.28]),
+            "head": ([0.02, 0.0, shoulder + 0.15], [0.02, 0.0, shoulder + 0.25]),
             "pelvis": ([0.0, -0.07, hip], [0.0, 0.07, hip]),
         }
         for side, sign in (("left", 1.0), ("right", -1.0)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pact_scenes.arm import ARM_LINKS, LINK_SHAPES, TCP_OFFSET, arm_frames
 from pact_scenes.catalogue import SceneSpec
 from pact_scenes.human import HUMAN_BODIES, capsule_of
-from pact_scenes.plan import ScenePlan, plan_of
+from pact_scenes.plan import ScenePlan, Transfer, plan_of
 from pact_scenes.transforms import quaternion_from_matrix, rotation_z
 
 Array = NDArray[np.float64]
@@ -173,7 +173,7 @@ class SceneModel:
         return frames[..., :3, 3] + self.base, frames[..., :3, :3]
 
     def planned_poses(
-        self, time: float | Array, close_start: float = np.inf, close_time: float = 1.0
+        self, time: float | Array, transfer: Transfer | None = None
     ) -> tuple[Array, Array]:
         """Planned positions [..., B, 3] and rotations [..., B, 3, 3] at times [s].
 
@@ -183,7 +183,7 @@ class SceneModel:
         hand = ARM_LINKS.index("hand")
         held_rotation = rotation[..., hand, :, :]
         held = position[..., hand, :] + self.grasp_depth * held_rotation[..., :, 2]
-        left, right = self.plan.hands(self.spec, time, close_start, close_time)
+        left, right = self.plan.hands(self.spec, time, transfer)
         human_position, human_rotation = self.plan.figure(self.spec).poses(left, right)
         return (
             np.concatenate([position, held[..., None, :], human_position], axis=-2),
@@ -200,6 +200,17 @@ class SceneModel:
         position, rotation = self.robot_poses(self.plan.joints(time))
         hand = ARM_LINKS.index("hand")
         return np.asarray(position[..., hand, :] + TCP_OFFSET * rotation[..., hand, :, 2])
+
+    def pose_in_hand(self, position: Array, rotation: Array) -> tuple[Array, Array]:
+        """Pose of the object in the frame of the receiving hand, [3] and [3, 3].
+
+        Args:
+            position: Positions of all bodies [m], shape [B, 3].
+            rotation: Their rotations, shape [B, 3, 3].
+        """
+        hand, held = self.index(self.hand_name), self.index("object")
+        turn = rotation[hand].T
+        return turn @ (position[held] - position[hand]), turn @ rotation[held]
 
     def initial_state(self) -> tuple[Array, Array]:
         """Positions [B, 3] and quaternions [B, 4] (xyzw) at time zero."""

@@ -13,7 +13,7 @@ from pact_scenes.human import ARM_REACH, Figure
 from pact_scenes.model import Group, SceneModel
 from pact_scenes.observation import Observer, SceneState
 from pact_scenes.plan import Box, Camera, ScenePlan
-from pact_scenes.planning_checks import path_clearance, static_clearance
+from pact_scenes.planning_checks import closing, own_clearance, path_clearance, static_clearance
 from pact_scenes.transforms import quaternion_from_matrix, rotation_z, unit
 
 Array = NDArray[np.float64]
@@ -32,9 +32,12 @@ _TOUCH_GAP: Final = 0.002
 """Surface distance of hand and object when the hand has closed on it [m]."""
 _LEAST_CLEARANCE: Final = 0.015
 """Smallest planned distance between arm and human, other than by design [m]."""
-_ARMS: Final = tuple(
-    f"{p}_{s}" for p in ("upper_arm", "forearm", "hand") for s in ("left", "right")
-)
+_HELD_CLEARANCE: Final = 0.025
+"""Smallest planned distance of the held object from the human, but for the reaching arm [m]."""
+_SIDES: Final = (0.0, 30.0, -30.0, 60.0, -60.0)
+"""From where the hand may touch the object, about the vertical [deg]."""
+_OWN_CLEARANCE: Final = 0.008
+"""Smallest distance of the human's arms to each other and to the trunk [m]."""
 
 
 class PlanningError(RuntimeError):
@@ -59,15 +62,31 @@ def place_human(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
     best, best_gap = plan, -np.inf
     for turn in (0.0, 8.0, -8.0, 16.0, -16.0):
         for stretch in (0.0, 0.06, 0.12, 0.18):
-            candidate = _arrange(spec, plan, min(spec.reach_stretch + stretch, 0.97), turn)
-            gap = path_clearance(SceneModel(spec, candidate), whole=True, samples=30)
-            if gap > best_gap:
-                best, best_gap = candidate, gap
-            if gap >= _LEAST_CLEARANCE:
-                return _rest_free_hand(spec, candidate)
+            for side in _SIDES:
+                candidate = _arrange(
+                    spec, plan, min(spec.reach_stretch + stretch, 0.97), turn, side
+                )
+                gap = _approach_gap(SceneModel(spec, candidate))
+                if gap > best_gap:
+                    best, best_gap = candidate, gap
+                if gap >= _LEAST_CLEARANCE:
+                    return _rest_free_hand(spec, candidate)
     if best_gap < _LEAST_CLEARANCE / 2:
         raise PlanningError(f"{spec.scene_id}: the human is {best_gap:.3f} m from the moving arm")
     return _rest_free_hand(spec, best)
+
+
+def _approach_gap(model: SceneModel) -> float:
+    """Least distance of arm and human over the approach and while the hand closes [m].
+
+    While it closes half the distance will do.
+    """
+    approach = path_clearance(model, whole=True, samples=30)
+    if approach < _LEAST_CLEARANCE / 2:
+        return approach
+    return min(
+        approach, 2.0 * path_clearance(model, whole=True, samples=8, transfer=closing(model))
+    )
 
 
 def _bearing(spec: SceneSpec, plan: ScenePlan, turn: float) -> tuple[float, float]:
@@ -80,8 +99,18 @@ def _bearing(spec: SceneSpec, plan: ScenePlan, turn: float) -> tuple[float, floa
     return bearing, bearing + np.pi
 
 
-def _arrange(spec: SceneSpec, plan: ScenePlan, stretch: float, turn: float) -> ScenePlan:
-    """One placement: root, rest pose, goal and touch of the receiving hand, timing."""
+def _arrange(
+    spec: SceneSpec, plan: ScenePlan, stretch: float, turn: float, side_turn: float
+) -> ScenePlan:
+    """One placement: root, rest pose, goal and touch of the receiving hand, timing.
+
+    Args:
+        spec: The scene.
+        plan: Its plan so far.
+        stretch: Share of the arm's length at the transfer.
+        turn: Added to the bearing of the human [deg].
+        side_turn: From which side the hand touches the object, about the vertical [deg].
+    """
     bearing, yaw = _bearing(spec, plan, turn)
     side = 1.0 if spec.receiving_hand == "left" else -1.0
     figure = Figure((0.0, 0.0), yaw, spec.posture == "seated")
@@ -104,10 +133,14 @@ def _arrange(spec: SceneSpec, plan: ScenePlan, stretch: float, turn: float) -> S
         hand_start=_vector(rest),
         free_hand=_vector(figure.to_world(np.array([0.22, -side * 0.27, low]))),
     )
-    touch = _hand_at(spec, draft, centre, rest, _TOUCH_GAP)
+    straight = unit(rest - centre)
+    if spec.geometry is Geometry.TABLE_MEDIATED:
+        straight = unit(straight + np.array([0.0, 0.0, 0.12]))
+    turned = rotation_z(np.deg2rad(side_turn)) @ straight
+    touch = _hand_at(spec, draft, centre, turned, _TOUCH_GAP)
     farthest = _gap(spec, replace(draft, hand_goal=_vector(rest)))
     wanted = min(spec.hand_distance, farthest - 0.01)
-    goal = _hand_at(spec, draft, centre, rest, wanted)
+    goal = _hand_at(spec, draft, centre, turned if wanted < 0.06 else straight, wanted)
     distance = float(np.linalg.norm(goal - rest))
     reach_time = min(max(1.875 * distance / spec.reach_speed, 0.4), plan.approach_time)
     share = 0.95 if spec.early_touch else spec.reach_end
@@ -152,13 +185,12 @@ def hand_object_gap(
     return float(gap)
 
 
-def _hand_at(spec: SceneSpec, plan: ScenePlan, centre: Array, rest: Array, gap: float) -> Array:
-    """Point on the line from the object to the resting hand with a given surface distance."""
-    direction = unit(rest - centre)
-    if spec.geometry is Geometry.TABLE_MEDIATED:
-        direction = unit(direction + np.array([0.0, 0.0, 0.12]))
-    low, high = 0.0, float(np.linalg.norm(rest - centre))
-    for _ in range(40):
+def _hand_at(
+    spec: SceneSpec, plan: ScenePlan, centre: Array, direction: Array, gap: float
+) -> Array:
+    """Point in a direction from the object with a given surface distance of hand and object."""
+    low, high = 0.0, 0.9
+    for _ in range(32):
         middle = (low + high) / 2.0
         trial = replace(plan, hand_goal=_vector(centre + middle * direction))
         if _gap(spec, trial) < gap:
@@ -189,7 +221,10 @@ def _rest_free_hand(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
         return at(0.0)
     for _ in range(18):
         middle = (low + high) / 2.0
-        if path_clearance(SceneModel(spec, at(middle)), samples=30) > spec.path_clearance:
+        trial = SceneModel(spec, at(middle))
+        apart = own_clearance(trial)[1] > _OWN_CLEARANCE
+        apart = apart and path_clearance(trial, held=True, samples=30) > _HELD_CLEARANCE
+        if apart and path_clearance(trial, samples=30) > spec.path_clearance:
             low = middle
         else:
             high = middle

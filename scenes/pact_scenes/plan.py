@@ -25,6 +25,7 @@ __all__ = [
     "Camera",
     "MissingPlanError",
     "ScenePlan",
+    "Transfer",
     "catalogue_key",
     "load_plans",
     "plan_of",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 PLAN_SCHEMA: Final = 1
+WITHDRAWAL: Final = 0.5
+"""How far back the hand withdraws after the transfer, as a share of its reach."""
 _PACKAGED: Final = "plans.json"
 
 
@@ -57,6 +60,16 @@ class Camera:
     name: str
     eye: Vector3
     target: Vector3
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """When the hand closes on the object and when it withdraws; starts and durations [s]."""
+
+    close_start: float
+    close_time: float
+    back_start: float
+    back_time: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,33 +129,29 @@ class ScenePlan:
             (rate + bump[..., None] * np.array(self.joints_bend)) / self.approach_time
         )
 
-    def hand(
-        self, time: float | Array, close_start: float = np.inf, close_time: float = 1.0
-    ) -> Array:
-        """Planned centre of the receiving hand [m], shape [..., 3].
+    def hand(self, time: float | Array, transfer: Transfer | None = None) -> Array:
+        """Planned centre of the receiving hand [m], shape [..., 3], at times [s] of shape [...].
 
-        Args:
-            time: Times [s] of shape [...].
-            close_start: When the transfer begins and the hand closes on the object [s].
-            close_time: How long that takes [s].
+        Without a `transfer` the hand stays at its goal after the reach.
         """
         t = np.asarray(time, dtype=np.float64)
         start, goal = np.array(self.hand_start), np.array(self.hand_goal)
-        reach = minimum_jerk((t - self.reach_start) / self.reach_time)[..., None]
-        close = minimum_jerk((t - close_start) / close_time)[..., None]
-        return np.asarray(
-            start + reach * (goal - start) + close * (np.array(self.hand_touch) - goal)
+        centre = start + minimum_jerk((t - self.reach_start) / self.reach_time)[..., None] * (
+            goal - start
         )
+        if transfer is not None:
+            close = minimum_jerk((t - transfer.close_start) / transfer.close_time)
+            back = minimum_jerk((t - transfer.back_start) / transfer.back_time)
+            touch = np.array(self.hand_touch)
+            away = goal + WITHDRAWAL * (start - goal)
+            centre = centre + close[..., None] * (touch - goal) + back[..., None] * (away - touch)
+        return np.asarray(centre)
 
     def hands(
-        self,
-        spec: SceneSpec,
-        time: float | Array,
-        close_start: float = np.inf,
-        close_time: float = 1.0,
+        self, spec: SceneSpec, time: float | Array, transfer: Transfer | None = None
     ) -> tuple[Array, Array]:
         """Planned centres of the left and the right hand [m], each of shape [..., 3]."""
-        moving = self.hand(time, close_start, close_time)
+        moving = self.hand(time, transfer)
         resting = np.broadcast_to(np.array(self.free_hand), moving.shape)
         return (moving, resting) if spec.receiving_hand == "left" else (resting, moving)
 

@@ -24,12 +24,12 @@ from pact_scenes.placement import (
     place_screen,
     surroundings,
 )
-from pact_scenes.plan import ScenePlan
+from pact_scenes.plan import MissingPlanError, ScenePlan, plan_of
 from pact_scenes.planning_checks import clearance_report
 
 Array = NDArray[np.float64]
 
-__all__ = ["PlanningError", "plan_catalogue", "plan_scene", "solve_joints"]
+__all__ = ["PlanningError", "model_for", "plan_catalogue", "plan_scene", "solve_joints"]
 
 _MARGIN: Final = 0.06
 _LOWER: Final = JOINT_LOWER + _MARGIN
@@ -256,3 +256,11 @@ def _rounded(values: Array) -> tuple[float, ...]:
 def _vector(values: Array) -> tuple[float, float, float]:
     x, y, z = (round(float(v), 6) for v in values)
     return x, y, z
+
+
+def model_for(spec: SceneSpec) -> SceneModel:
+    """Model of a scene with its stored plan, or a new one where none is stored."""
+    try:
+        return SceneModel(spec, plan_of(spec))
+    except MissingPlanError:
+        return SceneModel(spec, plan_scene(spec))

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from pact_scenes.arm import ARM_LINKS, TCP_OFFSET
 from pact_scenes.model import SceneModel
+from pact_scenes.motion import Motion
 from pact_scenes.observation import Observation, Observer, SceneState
 from pact_scenes.settings import RolloutSettings, SimulationSettings, simulation_settings
 from pact_scenes.simulators.protocol import Simulator
-from pact_scenes.transforms import matrix_from_quaternion, quaternion_from_matrix
+from pact_scenes.transforms import matrix_from_quaternion
 
 Array = NDArray[np.float64]
 
@@ -101,11 +102,13 @@ class _Driver:
     ) -> None:
         self.model, self.simulator, self.settings, self.record = model, simulator, settings, record
         self.observer = Observer(model, settings)
+        self.motion = Motion(model, settings)
         rollout = settings.rollout
         self.stride = rollout.physics_rate // rollout.target_rate
         self.ticks = decision_ticks(model.plan.approach_time, rollout)
-        self.hold = self._ticks(model.plan.approach_time + rollout.hold_time)
-        self.end = self.hold + self._ticks(rollout.transfer_time)
+        self.hold = self._ticks(self.motion.transfer_start)
+        self.release = self._ticks(self.motion.release_time)
+        self.end = self._ticks(self.motion.end)
         self.events: list[Event] = []
         self.states: list[SceneState] = []
         self.observations: list[Observation] = []
@@ -119,11 +122,15 @@ class _Driver:
         """Step through approach, hold and transfer."""
         decisions = {int(t): i for i, t in enumerate(self.ticks)}
         last = self.end if transfer else self.hold
-        commands = self._commands(last)
+        ticks = range(self.stride, last + 1, self.stride)
+        targets = self.motion.at(np.array(ticks) / self.settings.rollout.physics_rate)
         reach_error = grip_error = float("nan")
-        for number, tick in enumerate(range(self.stride, last + 1, self.stride)):
-            joints, position, quaternion = (part[number] for part in commands)
-            self.simulator.command(joints, position, quaternion)
+        for number, tick in enumerate(ticks):
+            self.simulator.command(
+                targets.joints[number],
+                targets.human_position[number],
+                targets.human_quaternion[number],
+            )
             self.simulator.step(self.stride)
             if tick in decisions:
                 observation = self._decide(decisions[tick])
@@ -132,7 +139,9 @@ class _Driver:
             elif self.record:
                 self.states.append(self.simulator.state())
             if tick == self.hold:
-                reach_error, grip_error = self._hold_errors()
+                reach_error, grip_error = self._arrive()
+            if tick == self.release:
+                self._release()
         if transfer:
             self._finish()
         return Rollout(
@@ -142,20 +151,6 @@ class _Driver:
             last,
             reach_error,
             grip_error,
-        )
-
-    def _commands(self, last: int) -> tuple[Array, Array, Array]:
-        """Targets of all updates at once: joints and human poses."""
-        rate = self.settings.rollout.physics_rate
-        times = np.arange(self.stride, last + 1, self.stride) / rate
-        model, plan = self.model, self.model.plan
-        close_time = max((self.end - self.hold) / rate, 1.0 / rate)
-        position, rotation = model.planned_poses(times, self.hold / rate, close_time)
-        first = model.index("object") + 1
-        return (
-            plan.joints(times),
-            position[:, first:],
-            quaternion_from_matrix(rotation[:, first:]),
         )
 
     def _decide(self, step: int) -> Observation:
@@ -173,7 +168,7 @@ class _Driver:
     def _event(self, time: float, kind: str, value: float, note: str = "") -> None:
         self.events.append(Event(self.model.spec.scene_id, time, kind, value, note))
 
-    def _hold_errors(self) -> tuple[float, float]:
+    def _arrive(self) -> tuple[float, float]:
         """Tool and grip errors once the arm has come to rest."""
         model, state = self.model, self.simulator.state()
         rotation = matrix_from_quaternion(state.quaternion)
@@ -186,10 +181,16 @@ class _Driver:
         self._event(state.time, "arrived", reach)
         return reach, grip
 
-    def _finish(self) -> None:
-        """Open the grasp at the end of the transfer and log where the object is."""
-        state = self.simulator.state()
-        gap = self.observer.observe(state, 0, self.simulator.name).hand_object_distance
-        self._event(state.time, "hand_closed", gap)
+    def _release(self) -> None:
+        """Open the grasp when the hand has closed on the object."""
+        observation = self.observer.observe(self.simulator.state(), 0, self.simulator.name)
+        self._event(observation.time, "hand_closed", observation.hand_object_distance)
         self.simulator.release()
-        self._event(state.time, "released", state.contact_force)
+        self._event(observation.time, "released", observation.contact_force)
+
+    def _finish(self) -> None:
+        """Log how far the object is from its place in the hand after the withdrawal."""
+        model, state = self.model, self.simulator.state()
+        distance = self.observer.observe(state, 0, self.simulator.name).hand_object_distance
+        carried = state.position[model.index("object")] - np.array(model.plan.transfer)
+        self._event(state.time, "received", distance, f"moved {np.linalg.norm(carried):.3f} m")

@@ -26,9 +26,10 @@ class RolloutSettings:
 
     decisions: int = 10
     physics_rate: int = 120
-    target_rate: int = 60
-    hold_time: float = 0.5
-    transfer_time: float = 0.8
+    target_rate: int = 120
+    hold_time: float = 0.4
+    transfer_time: float = 0.6
+    withdraw_time: float = 0.6
 
 
 @dataclass(frozen=True, slots=True)

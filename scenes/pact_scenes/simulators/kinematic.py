@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pact_scenes.arm import ARM_LINKS
+from pact_scenes.human import HUMAN_BODIES
 from pact_scenes.model import SceneModel
 from pact_scenes.observation import SceneState
 from pact_scenes.simulators.protocol import SimulationError
@@ -36,7 +37,7 @@ class KinematicSimulator:
         self._velocity = np.empty((0, 3))
         self._spin = np.empty((0, 3))
         self._target: tuple[Array, Array] | None = None
-        self._held = True
+        self._grip: tuple[Array, Array] | None = None
 
     def open(self, model: SceneModel, physics_rate: int) -> None:
         """Place all bodies at their start."""
@@ -44,7 +45,7 @@ class KinematicSimulator:
         self._position, self._rotation = model.planned_poses(0.0)
         self._velocity = np.zeros_like(self._position)
         self._spin = np.zeros_like(self._position)
-        self._target, self._held = None, True
+        self._target, self._grip = None, None
 
     def command(self, joints: Array, human_position: Array, human_quaternion: Array) -> None:
         """Set the poses that the next step reaches."""
@@ -53,14 +54,14 @@ class KinematicSimulator:
         hand = ARM_LINKS.index("hand")
         held = position[hand] + model.grasp_depth * rotation[hand][:, 2]
         held_rotation = rotation[hand]
-        if not self._held:
-            body = model.index("object")
-            held, held_rotation = self._position[body], self._rotation[body]
+        human_rotation = matrix_from_quaternion(human_quaternion)
+        if self._grip is not None:
+            palm = HUMAN_BODIES.index(model.hand_name)
+            held = human_position[palm] + human_rotation[palm] @ self._grip[0]
+            held_rotation = human_rotation[palm] @ self._grip[1]
         self._target = (
             np.concatenate([position, held[None], human_position]),
-            np.concatenate(
-                [rotation, held_rotation[None], matrix_from_quaternion(human_quaternion)]
-            ),
+            np.concatenate([rotation, held_rotation[None], human_rotation]),
         )
 
     def step(self, count: int = 1) -> None:
@@ -82,8 +83,8 @@ class KinematicSimulator:
         self._position, self._rotation, self._target = position, rotation, None
 
     def release(self) -> None:
-        """Leave the object where it is."""
-        self._held = False
+        """Let the object follow the receiving hand from where it is."""
+        self._grip = self._opened().pose_in_hand(self._position, self._rotation)
 
     def state(self) -> SceneState:
         """The current state; there are no contact forces."""

@@ -59,7 +59,7 @@ class Simulator(Protocol):
         ...
 
     def release(self) -> None:
-        """Open the grasp: the object is no longer attached to the gripper."""
+        """Open the grasp: from now on the object is attached to the receiving hand, where it is."""
         ...
 
     def state(self) -> SceneState:
