@@ -20,6 +20,7 @@ __all__ = [
     "ray_hits_capsule",
     "segment_box_distance",
     "segment_distance",
+    "segment_enters_box",
 ]
 
 _TINY = 1e-12
@@ -107,17 +108,22 @@ def ray_hits_capsule(origin: Array, target: Array, q0: Array, q1: Array, radius:
 
 
 def ray_hits_box(origin: Array, target: Array, centre: Array, rotation: Array, half: Array) -> Mask:
-    """Tell whether the sight line origin-target (a segment) meets the solid box (slab test)."""
+    """Tell whether the sight line origin-target (a segment) meets the solid box."""
     a = _into_box(origin, centre, rotation)
-    d = _into_box(target, centre, rotation) - a
+    return segment_enters_box(a, _into_box(target, centre, rotation) - a, half)
+
+
+def segment_enters_box(a: Array, d: Array, half: Array) -> Mask:
+    """Tell whether the segment from `a` to `a + d`, in box frames, meets the boxes (slab test)."""
     moving = np.abs(d) > _TINY
     slope = np.where(moving, d, 1.0)
     near = (-half - a) / slope
     far = (half - a) / slope
     near, far = np.minimum(near, far), np.maximum(near, far)
-    inside = np.abs(a) <= half
-    near = np.where(moving, near, np.where(inside, -np.inf, np.inf))
-    far = np.where(moving, far, np.where(inside, np.inf, -np.inf))
+    if not moving.all():
+        inside = np.abs(a) <= half
+        near = np.where(moving, near, np.where(inside, -np.inf, np.inf))
+        far = np.where(moving, far, np.where(inside, np.inf, -np.inf))
     enter = np.maximum(near.max(axis=-1), 0.0)
     leave = np.minimum(far.min(axis=-1), 1.0)
     return np.asarray(enter <= leave)

@@ -11,19 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pact_scenes.arm import ARM_LINKS, GRIPPER_BODIES, TCP_OFFSET
-from pact_scenes.geometry import (
-    capsule_box_distance,
-    capsule_distance,
-    ray_hits_box,
-    ray_hits_capsule,
-)
-from pact_scenes.model import Group, SceneModel
+from pact_scenes.arm import ARM_LINKS, TCP_OFFSET
+from pact_scenes.model import SceneModel
+from pact_scenes.proximity import Proximity
 from pact_scenes.settings import SeparationSettings, SimulationSettings, simulation_settings
+from pact_scenes.sightlines import SightLines
 from pact_scenes.transforms import matrix_from_quaternion, unit
 
 Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 __all__ = ["Observation", "Observer", "SceneState", "observe", "protective_distance"]
@@ -110,77 +105,81 @@ class Observer:
     settings: SimulationSettings = field(default_factory=simulation_settings)
 
     def __post_init__(self) -> None:
-        model, shapes = self.model, self.model.primitives
-        bodies = model.bodies
-        side = model.spec.receiving_hand
-        groups = np.array([b.group.value for b in bodies])
-        names = np.array([b.name for b in bodies])
-        capsule_names, box_names = names[shapes.capsule_body], names[shapes.box_body]
-        capsule_groups, box_groups = groups[shapes.capsule_body], groups[shapes.box_body]
-        self._human = np.flatnonzero(capsule_groups == Group.HUMAN.value)
-        reaching = (f"hand_{side}", f"forearm_{side}")
-        self._bystander = self._human[~np.isin(capsule_names[self._human], reaching)]
-        self._robot = np.flatnonzero(capsule_groups == Group.ROBOT.value)
-        self._fingers = np.flatnonzero(box_groups == Group.ROBOT.value)
-        self._object_capsule = np.flatnonzero(capsule_groups == Group.OBJECT.value)
-        self._object_box = np.flatnonzero(box_groups == Group.OBJECT.value)
-        self._hand = np.flatnonzero(capsule_names == model.hand_name)
-        self._gripper = np.flatnonzero(np.isin(capsule_names, GRIPPER_BODIES))
-        self._hand_body, self._object_body = model.index(model.hand_name), model.index("object")
+        model, settings = self.model, self.settings
+        self._hand_body = model.index(model.hand_name)
         self._tool_body = ARM_LINKS.index("hand")
-        own = (*reaching,)
-        self._hand_blockers = ~np.isin(capsule_names, own), np.ones(len(box_names), dtype=bool)
-        self._object_blockers = capsule_names != "object", box_groups == Group.STATIC.value
-        sphere = _fibonacci_sphere(self.settings.occlusion.points)
-        self._hand_points = sphere * _hand_extent(model) * 0.75
-        self._object_points = sphere * np.array(model.spec.object_extent) * 0.75
-        self._path_times = np.linspace(0.0, model.plan.approach_time, self.settings.path.samples)
-        position, rotation = model.planned_poses(self._path_times)
-        self._path_capsules = shapes.capsules(position, rotation)
-        self._path_boxes = shapes.boxes(position, rotation)
+        path = np.linspace(0.0, model.plan.approach_time, settings.path.samples)
+        self._proximity = Proximity(model, path)
+        self._sight = SightLines(model, settings.occlusion.points)
+        self._rate = settings.rollout.physics_rate
+        ticks = np.arange(round(model.plan.approach_time * self._rate) + 2)
+        self._planned_tools = model.planned_tcp(ticks / self._rate)
 
     def observe(self, state: SceneState, step: int = 0, backend: str = "kinematic") -> Observation:
         """Score one state."""
-        model, shapes = self.model, self.model.primitives
+        model, contact = self.model, self.settings.contact
         rotation = matrix_from_quaternion(state.quaternion)
-        capsules = shapes.capsules(state.position, rotation)
-        boxes = shapes.boxes(state.position, rotation)
-        hand_object = self._hand_object_distance(capsules, boxes)
-        clearance = self._robot_distance(self._human, capsules, boxes)
+        capsules = model.primitives.capsules(state.position, rotation)
+        boxes = model.primitives.boxes(state.position, rotation)
+        gaps = self._proximity.measure(state.time, capsules, boxes)
         tool, tool_velocity = self._tool(state, rotation)
-        hand = state.position[self._hand_body]
         hand_velocity = state.linear_velocity[self._hand_body]
-        to_hand = unit(hand - tool)
+        to_hand = unit(state.position[self._hand_body] - tool)
         robot_speed = max(float(tool_velocity @ to_hand), 0.0)
         human_speed = max(
             float(-hand_velocity @ to_hand), self.settings.separation.human_speed_floor
         )
-        seen = [
-            self._occlusion(np.array(camera.eye), state.position, rotation, capsules, boxes)
-            for camera in model.plan.cameras
-        ]
-        touching = min(hand_object, clearance) <= self.settings.contact.gap
+        separation = protective_distance(human_speed, robot_speed, self.settings.separation)
+        hidden = self._sight.blocked(state.position, rotation, capsules, boxes).mean(axis=-1)
+        touching = min(gaps.hand_object, gaps.clearance) <= contact.gap
         return Observation(
             scene_id=model.spec.scene_id,
             geometry=model.spec.geometry.value,
             step=step,
             time=float(state.time),
-            hand_object_distance=hand_object,
-            hand_gripper_distance=self._gripper_distance(capsules, boxes),
+            hand_object_distance=gaps.hand_object,
+            hand_gripper_distance=gaps.hand_gripper,
             closing_speed=float((tool_velocity - hand_velocity) @ to_hand),
-            clearance=clearance,
-            path_clearance=self._path_clearance(state.time, capsules, boxes),
-            separation_margin=clearance
-            - protective_distance(human_speed, robot_speed, self.settings.separation),
-            occlusion_robot=seen[0],
-            occlusion_human=seen[1],
-            occlusion_overhead=seen[2],
-            occlusion=seen[0],
+            clearance=gaps.clearance,
+            path_clearance=gaps.path_clearance,
+            separation_margin=gaps.clearance - separation,
+            occlusion_robot=float(hidden[0]),
+            occlusion_human=float(hidden[1]),
+            occlusion_overhead=float(hidden[2]),
+            occlusion=float(hidden[0]),
             contact_force=float(state.contact_force),
-            contact=bool(touching or state.contact_force > self.settings.contact.force),
-            tracking_error=float(np.linalg.norm(tool - model.planned_tcp(state.time))),
+            contact=bool(touching or state.contact_force > contact.force),
+            tracking_error=float(np.linalg.norm(tool - self._planned_tool(state.time))),
             backend=backend,
         )
+
+    def sight_lines(self, state: SceneState, camera: int = 0) -> tuple[Array, Array, Mask]:
+        """Return a camera's eye [3], the points it looks at [P, 3] and which are blocked [P]."""
+        rotation = matrix_from_quaternion(state.quaternion)
+        shapes = self.model.primitives
+        capsules = shapes.capsules(state.position, rotation)
+        boxes = shapes.boxes(state.position, rotation)
+        blocked = self._sight.blocked(state.position, rotation, capsules, boxes)
+        targets = self._sight.targets(state.position, rotation)
+        return self._sight.eyes[camera], targets, blocked[camera]
+
+    def closest_points(self, state: SceneState) -> tuple[Array, Array]:
+        """Return the closest points of arm and human [m], each of shape [3].
+
+        They lie on the axes of capsules; `clearance` is their distance less the radii.
+        """
+        rotation = matrix_from_quaternion(state.quaternion)
+        shapes = self.model.primitives
+        return self._proximity.closest(
+            shapes.capsules(state.position, rotation), shapes.boxes(state.position, rotation)
+        )
+
+    def _planned_tool(self, time: float) -> Array:
+        """Return the planned tool centre point; steps of the physics rate are looked up."""
+        tick = round(time * self._rate)
+        if abs(tick / self._rate - time) > 1e-9:
+            return self.model.planned_tcp(time)
+        return np.asarray(self._planned_tools[min(tick, len(self._planned_tools) - 1)])
 
     def _tool(self, state: SceneState, rotation: Array) -> tuple[Array, Array]:
         """Position and velocity of the tool centre point."""
@@ -188,134 +187,6 @@ class Observer:
         tool = state.position[self._tool_body] + arm
         spin = np.cross(state.angular_velocity[self._tool_body], arm)
         return tool, state.linear_velocity[self._tool_body] + spin
-
-    def _hand_object_distance(
-        self, capsules: tuple[Array, Array], boxes: tuple[Array, Array]
-    ) -> float:
-        shapes, hand = self.model.primitives, self._hand
-        start, end = capsules[0][hand], capsules[1][hand]
-        radius = shapes.capsule_radius[hand]
-        if len(self._object_box):
-            box = self._object_box
-            gap = capsule_box_distance(
-                start, end, radius, boxes[0][box], boxes[1][box], shapes.box_half[box]
-            )
-        else:
-            other = self._object_capsule
-            gap = capsule_distance(
-                start,
-                end,
-                radius,
-                capsules[0][other],
-                capsules[1][other],
-                shapes.capsule_radius[other],
-            )
-        return float(gap.min())
-
-    def _gripper_distance(self, capsules: tuple[Array, Array], boxes: tuple[Array, Array]) -> float:
-        shapes, hand, palm = self.model.primitives, self._hand, self._gripper
-        start, end = capsules[0][hand], capsules[1][hand]
-        radius = shapes.capsule_radius[hand]
-        body = capsule_distance(
-            start, end, radius, capsules[0][palm], capsules[1][palm], shapes.capsule_radius[palm]
-        )
-        finger = self._fingers
-        tips = capsule_box_distance(
-            start, end, radius, boxes[0][finger], boxes[1][finger], shapes.box_half[finger]
-        )
-        return float(min(body.min(), tips.min()))
-
-    def _robot_distance(
-        self,
-        human: Index,
-        capsules: tuple[Array, Array],
-        boxes: tuple[Array, Array],
-        robot_capsules: tuple[Array, Array] | None = None,
-        robot_boxes: tuple[Array, Array] | None = None,
-    ) -> float:
-        """Smallest distance between the arm (now, or along its path) and human capsules."""
-        shapes = self.model.primitives
-        links, fingers = self._robot, self._fingers
-        start, end = capsules[0][human], capsules[1][human]
-        radius = shapes.capsule_radius[human]
-        arm = robot_capsules if robot_capsules is not None else capsules
-        tips = robot_boxes if robot_boxes is not None else boxes
-        body = capsule_distance(
-            start,
-            end,
-            radius,
-            arm[0][..., links, None, :],
-            arm[1][..., links, None, :],
-            shapes.capsule_radius[links, None],
-        )
-        finger = capsule_box_distance(
-            start,
-            end,
-            radius,
-            tips[0][..., fingers, None, :],
-            tips[1][..., fingers, None, :, :],
-            shapes.box_half[fingers, None],
-        )
-        return float(min(body.min(), finger.min()))
-
-    def _path_clearance(
-        self, time: float, capsules: tuple[Array, Array], boxes: tuple[Array, Array]
-    ) -> float:
-        now = self._robot_distance(self._bystander, capsules, boxes)
-        ahead = self._path_times >= time
-        if not ahead.any():
-            return now
-        path = (self._path_capsules[0][ahead], self._path_capsules[1][ahead])
-        tips = (self._path_boxes[0][ahead], self._path_boxes[1][ahead])
-        return min(now, self._robot_distance(self._bystander, capsules, boxes, path, tips))
-
-    def _occlusion(
-        self,
-        eye: Array,
-        position: Array,
-        rotation: Array,
-        capsules: tuple[Array, Array],
-        boxes: tuple[Array, Array],
-    ) -> float:
-        """Share of the sight lines from a camera to hand and object that are blocked."""
-        blocked = [
-            self._blocked(eye, points, which, capsules, boxes)
-            for points, which in (
-                (
-                    position[self._hand_body] + self._hand_points @ rotation[self._hand_body].T,
-                    self._hand_blockers,
-                ),
-                (
-                    position[self._object_body]
-                    + self._object_points @ rotation[self._object_body].T,
-                    self._object_blockers,
-                ),
-            )
-        ]
-        return float(np.mean(np.concatenate(blocked)))
-
-    def _blocked(
-        self,
-        eye: Array,
-        points: Array,
-        which: tuple[Mask, Mask],
-        capsules: tuple[Array, Array],
-        boxes: tuple[Array, Array],
-    ) -> Mask:
-        shapes = self.model.primitives
-        keep, keep_box = which
-        target = points[:, None, :]
-        hit = ray_hits_capsule(
-            eye, target, capsules[0][keep], capsules[1][keep], shapes.capsule_radius[keep]
-        ).any(axis=1)
-        if keep_box.any():
-            hit |= ray_hits_box(
-                eye, target, boxes[0][keep_box], boxes[1][keep_box], shapes.box_half[keep_box]
-            ).any(axis=1)
-        centre, turn, half = self.model.static_boxes
-        if len(centre):
-            hit |= ray_hits_box(eye, target, centre, turn, half).any(axis=1)
-        return np.asarray(hit)
 
 
 def observe(
@@ -329,17 +200,3 @@ def observe(
     """Score one state of a scene; keep an `Observer` to score many."""
     observer = Observer(model, settings) if settings is not None else Observer(model)
     return observer.observe(state, step, backend)
-
-
-def _hand_extent(model: SceneModel) -> Array:
-    primitive = model.bodies[model.index(model.hand_name)].primitives[0]
-    return np.array([primitive.radius, primitive.radius, primitive.end[2] + primitive.radius])
-
-
-def _fibonacci_sphere(count: int) -> Array:
-    """Evenly spread unit vectors, shape [count, 3]."""
-    k = np.arange(count) + 0.5
-    z = 1.0 - 2.0 * k / count
-    angle = np.pi * (1.0 + np.sqrt(5.0)) * k
-    ring = np.sqrt(1.0 - z * z)
-    return np.stack([ring * np.cos(angle), ring * np.sin(angle), z], axis=-1)
