@@ -21,6 +21,7 @@ from pact_core import blocks
 MAXIMUM_VIEWS = 8
 MAXIMUM_TABLE = 200_000_000
 TIE = 1e-12
+MERGE_BLOCK = 2000
 SCORES = ("selection", "posterior")
 
 
@@ -93,10 +94,13 @@ class Surface:
 
     def share(self, score: int, direction: int) -> Statistic:
         """Percentage of the merges that lower (-1), keep (0) or raise (+1) ncsAURC."""
-        fine, coarse = self.merges.T
-        value = _share(self.changes(score)[:, None], direction)[0]
-        resampled = _share(self.draws[score, coarse] - self.draws[score, fine], direction)
-        return Statistic(float(value), *interval(resampled), len(self.merges))
+        value = _count(self.changes(score)[:, None], direction)[0]
+        counts = np.zeros(self.draws.shape[2])
+        for start in range(0, len(self.merges), MERGE_BLOCK):
+            fine, coarse = self.merges[start : start + MERGE_BLOCK].T
+            counts += _count(self.draws[score, coarse] - self.draws[score, fine], direction)
+        percent = 100.0 / len(self.merges)
+        return Statistic(float(percent * value), *interval(percent * counts), len(self.merges))
 
     def frame(self) -> pd.DataFrame:
         """One row per partition."""
@@ -150,11 +154,11 @@ class Surface:
         return pd.DataFrame(rows)
 
 
-def _share(delta: FloatArray, direction: int) -> FloatArray:
-    """Percentage of rows of `delta` that go in a direction, per column."""
+def _count(delta: FloatArray, direction: int) -> IntArray:
+    """Number of rows of `delta` that go in a direction, per column."""
     if direction == 0:
-        return np.asarray(100.0 * (np.abs(delta) <= TIE).mean(axis=0))
-    return np.asarray(100.0 * (direction * delta > TIE).mean(axis=0))
+        return np.asarray((np.abs(delta) <= TIE).sum(axis=0))
+    return np.asarray((direction * delta > TIE).sum(axis=0))
 
 
 def study_lattice(
