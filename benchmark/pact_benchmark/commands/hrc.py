@@ -73,43 +73,62 @@ def hrc(
     Examples: pact hrc --records DIR; pact hrc --records mine.parquet --format json;
     pact hrc --simulate --observations runs/default
     """
-    from pact_benchmark.config import load_config
-
     if schema:
         from pact_benchmark.hrc.schema import json_schema
 
         emit_json(json_schema())
         return
-    chosen = [name for name, given in (("--records", records), ("--skeleton", skeleton)) if given]
-    chosen += ["--simulate"] if simulate else []
-    if len(chosen) != 1:
-        raise UsageError("give one of --records PATH, --simulate or --skeleton FOLDER")
-    if observations is not None and not simulate:
-        raise UsageError("--observations belongs to --simulate")
-    settings = load_config(config, seed=seed)
+    _check_request(records, simulate, skeleton, observations)
     console = Console(quiet)
     if skeleton is not None:
         _write_skeleton(skeleton, output, console)
         return
+    found = _recordings(records, observations, config, seed, console)
+    options = _options(draws, permutations, seed)
+    parts = _analyse(_with_prov(found, prov), options, console)
+    _write(found, parts, output, options)
+    _show(parts, output, format, console)
+
+
+def _check_request(
+    records: Path | None, simulate: bool, skeleton: Path | None, observations: Path | None
+) -> None:
+    if sum((records is not None, simulate, skeleton is not None)) != 1:
+        raise UsageError("give one of --records PATH, --simulate or --skeleton FOLDER")
+    if observations is not None and not simulate:
+        raise UsageError("--observations belongs to --simulate")
+
+
+def _options(draws: int, permutations: int, seed: int | None) -> AnalysisOptions:
     from pact_benchmark.hrc.analysis import AnalysisOptions
     from pact_benchmark.hrc.temporal_study import SEED
 
-    options = AnalysisOptions(draws, permutations, SEED if seed is None else seed)
+    return AnalysisOptions(draws, permutations, SEED if seed is None else seed)
+
+
+def _recordings(
+    records: Path | None,
+    observations: Path | None,
+    config: Path | None,
+    seed: int | None,
+    console: Console,
+) -> Recordings:
+    from pact_benchmark.config import load_config
+    from pact_benchmark.hrc.load import load_recordings
+    from pact_benchmark.hrc.source import simulated_recordings
+
+    settings = load_config(config, seed=seed)
     if records is not None:
-        from pact_benchmark.hrc.load import load_recordings
+        return load_recordings(records)
+    return simulated_recordings(observations, settings, seed, console)
 
-        found = load_recordings(records)
-    else:
-        from pact_benchmark.hrc.source import simulated_recordings
 
-        found = simulated_recordings(observations, settings, seed, console)
-    if prov is not None:
-        from pact_benchmark.hrc.provenance import apply_prov
+def _with_prov(found: Recordings, prov: Path | None) -> Recordings:
+    if prov is None:
+        return found
+    from pact_benchmark.hrc.provenance import apply_prov
 
-        found = apply_prov(found, prov)
-    parts = _analyse(found, options, console)
-    _write(found, parts, output, options)
-    _show(parts, output, format, console)
+    return apply_prov(found, prov)
 
 
 def _write_skeleton(folder: Path, output: Path, console: Console) -> None:
@@ -140,35 +159,12 @@ def _analyse(found: Recordings, options: AnalysisOptions, console: Console) -> l
 
 
 def _write(found: Recordings, parts: list[Part], output: Path, options: AnalysisOptions) -> None:
-    from dataclasses import asdict
-
-    from pact_benchmark.hrc.load import write_records
-    from pact_benchmark.report import write_report
-    from pact_benchmark.results import code_key, write_result
-    from pact_benchmark.store import RunFolder, digest
+    from pact_benchmark.hrc.output import write_run
+    from pact_benchmark.store import RunFolder
 
     run = RunFolder.create(output)
     with run.lock():
-        key = digest(
-            {
-                "files": [asdict(file) for file in found.files],
-                "options": asdict(options),
-                "code": code_key(),
-            }
-        )
-        run.describe(
-            hrc={
-                "simulated": found.simulated,
-                "files": [asdict(file) for file in found.files],
-                "skipped": list(found.skipped),
-                **asdict(options),
-            }
-        )
-        if found.simulated and not (output / "records.parquet").exists():
-            write_records(found, output / "records.parquet")
-        for part in parts:
-            write_result(run, part.study, part.result, key)
-        write_report(run)
+        write_run(run, found, parts, options)
 
 
 def _show(parts: list[Part], output: Path, format: Format, console: Console) -> None:

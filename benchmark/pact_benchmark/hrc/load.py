@@ -26,7 +26,14 @@ from pact_benchmark.hrc.recordings import (
     combine,
 )
 from pact_benchmark.hrc.release import import_csv, import_json
-from pact_benchmark.hrc.schema import COLUMNS, OUTPUT, PROXIMITY, QUERY, read_records
+from pact_benchmark.hrc.schema import (
+    COLUMNS,
+    OUTPUT,
+    PROXIMITY,
+    QUERY,
+    SCHEMA_VERSION,
+    read_records,
+)
 
 _UNIQUE = {
     OUTPUT: ["checkpoint", "event", "window", "camera", "prompt", "repeat"],
@@ -128,16 +135,16 @@ def write_records(recordings: Recordings, path: Path) -> None:
     """Write recordings in our format to a ``.parquet`` or ``.jsonl`` file, atomically."""
     from pact_benchmark.store import write_atomically
 
-    frame = to_records(recordings)
     if suffix_of(path) == ".parquet":
-        write_atomically(path, _parquet_bytes(frame, recordings.simulated))
+        write_atomically(path, parquet_bytes(recordings))
     elif suffix_of(path) == ".jsonl":
-        write_atomically(path, _json_bytes(frame))
+        write_atomically(path, _json_bytes(to_records(recordings)))
     else:
         raise RecordError(f"{path.name}: write records to a .parquet or a .jsonl file")
 
 
-def _parquet_bytes(frame: pd.DataFrame, simulated: bool) -> bytes:
+def parquet_bytes(recordings: Recordings) -> bytes:
+    """Return recordings in our format as the content of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -149,7 +156,11 @@ def _parquet_bytes(frame: pd.DataFrame, simulated: bool) -> bytes:
         "texts": pa.list_(pa.string()),
         "numbers": pa.list_(pa.float64()),
     }
-    metadata = {"pact.hrc.schema_version": "1", "pact.hrc.simulated": str(simulated).lower()}
+    frame = to_records(recordings)
+    metadata = {
+        "pact.hrc.schema_version": str(SCHEMA_VERSION),
+        "pact.hrc.simulated": str(recordings.simulated).lower(),
+    }
     schema = pa.schema([(c.name, kinds[c.kind]) for c in COLUMNS], metadata=metadata)
     cells = {column.name: frame[column.name].tolist() for column in COLUMNS}
     for name in (column.name for column in COLUMNS if column.kind == "integer"):

@@ -46,10 +46,14 @@ def test_simulated_recordings_in_time(
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 30
     assert "simulated recordings" in done.stdout
     assert "Simulated recordings" in (output / "report.html").read_text()
-    again = pact("hrc", "--records", str(output / "records.parquet"), "--output",
-                 str(tmp_path / "again"), "--format", "json", "--draws", "20")  # fmt: skip
+    kept = tmp_path / "kept.parquet"
+    kept.write_bytes((output / "records.parquet").read_bytes())
+    again = pact(
+        "hrc", "--records", str(kept), "--output", str(output), "--format", "json", "--draws", "20"
+    )
     assert again.returncode == 0, again.stderr
     assert all(name.startswith("simulated.") for name in json.loads(again.stdout))
+    assert pact("verify", str(output)).returncode == 0
 
 
 def test_schema_is_printed(pact: Command) -> None:
@@ -74,3 +78,17 @@ def test_wrong_requests_are_one_line(pact: Command, tmp_path: Path) -> None:
         assert done.returncode == 2, arguments
         assert "Traceback" not in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_other_recordings_replace_earlier_results(
+    pact: Command, real_folder: Path, tmp_path: Path
+) -> None:
+    """Figures of earlier recordings do not stay beside those of new ones."""
+    output = tmp_path / "run"
+    for name in ("scored_rows_three_checkpoint.csv", "checkpoint_pair_errors.csv"):
+        done = pact("hrc", "--records", str(real_folder / name), "--output", str(output))
+        assert done.returncode == 0, done.stderr
+    stored = json.loads((output / "statistics.json").read_text())
+    assert "family.rank_pooled" in stored
+    assert not any(name.startswith("factorial.") for name in stored)
+    assert not (output / "tables" / "hrc_factorial.csv").exists()
