@@ -1,10 +1,10 @@
-"""The data dictionary: every column of `instances.parquet`, in stored order."""
+"""Tables of the documentation: columns of `instances.parquet`, and the source conditions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pact_scenes.conditions import LABELS, ROLES
+from pact_scenes.conditions import LABELS, ROLES, SourceState, load_conditions
 
 CONTRACT_NAMES = {
     "N": "normal",
@@ -86,3 +86,27 @@ def markdown_table() -> str:
         for c in INSTANCE_COLUMNS
     ]
     return "\n".join(lines) + "\n"
+
+
+def conditions_table() -> str:
+    """Return the shipped conditions as a Markdown table."""
+    lines = [
+        "| condition | perturbs | language | geometry | risk |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{c.name}`<br>{c.title} | {c.perturbs} | "
+        + " | ".join(_source_cell(state) for state in c.sources)
+        + " |"
+        for c in load_conditions()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _source_cell(state: SourceState) -> str:
+    if not state.available:
+        return state.says
+    conflict = f"{state.conflict:.3g}" if state.conflict_recorded else "absent"
+    numbers = f"{state.peak:.3g} / {state.quality:.3g} / {conflict}"
+    spread = "" if state.spread == 1.0 else f", spread {state.spread:.3g}"
+    return f"{state.says}<br>{numbers}{spread}"

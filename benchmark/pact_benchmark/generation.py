@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from pact_benchmark import plugins
 from pact_benchmark.dictionary import INSTANCE_COLUMNS
 from pact_benchmark.errors import UsageError
 from pact_benchmark.results import code_key
@@ -40,6 +41,7 @@ def generate(observations: pd.DataFrame, config: Config) -> pd.DataFrame:
         observations: One row per scene and decision step (`observations.parquet`).
         config: Sections `conditions` and `opinions`, and the seed.
     """
+    plugins.load("pact.conditions")
     try:
         conditions = parse_conditions(config.section("conditions"))
         params = OpinionParams.from_section(config.section("opinions"))

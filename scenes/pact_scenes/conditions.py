@@ -168,8 +168,27 @@ def _parse_source(
         raise ConfigurationError(f"{where}: {error}") from error
 
 
+_REGISTERED: dict[str, Mapping[str, Any]] = {}
+
+
+def register_condition(name: str, entry: Mapping[str, Any]) -> None:
+    """Add a condition beside the configured ones; a plug-in calls this on import.
+
+    Args:
+        name: Its name.
+        entry: The same keys as an entry of `configs/conditions.toml`; its sources may be `like`
+            those of any configured condition.
+
+    Raises:
+        ValueError: Another condition has that name already.
+    """
+    if _REGISTERED.get(name, entry) != entry or name in default_section("conditions")["conditions"]:
+        raise ValueError(f"a condition named {name!r} exists already")
+    _REGISTERED[name] = entry
+
+
 def parse_conditions(section: Mapping[str, Any]) -> tuple[Condition, ...]:
-    """Read conditions from the `conditions` section.
+    """Read conditions from the `conditions` section; registered ones follow.
 
     Args:
         section: The section; its table `conditions` maps a name to an entry. A source entry may
@@ -179,7 +198,7 @@ def parse_conditions(section: Mapping[str, Any]) -> tuple[Condition, ...]:
         ConfigurationError: An entry is incomplete or out of range.
     """
     parsed: dict[str, Condition] = {}
-    for name, entry in section["conditions"].items():
+    for name, entry in {**section["conditions"], **_REGISTERED}.items():
         sources = []
         for role in ROLES:
             where = f"condition {name}, {role}"

@@ -242,7 +242,8 @@ def _lead(
         return label[chosen]
     if kind in (Supports.SCENE, Supports.PREVIOUS_SCENE):
         reading = own if kind is Supports.SCENE else old
-        return reading.scene_class[chosen, max(j - 1, 0)]
+        suggested: Ints = reading.scene_class[chosen, max(j - 1, 0)]
+        return suggested
     if kind is Supports.PREVIOUS_CUE:
         before: Ints = (label[chosen] - 1) % len(LABELS)
         return before

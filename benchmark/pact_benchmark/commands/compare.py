@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption
+from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption
 from pact_benchmark.console import Format, emit_json
 
 if TYPE_CHECKING:
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 
 def compare(
-    run: Annotated[Path, typer.Argument(help="The run folder.")] = DEFAULT_RUN,
+    run: Annotated[
+        Path | None, typer.Argument(help="The run folder; also given by --output.")
+    ] = None,
     other: Annotated[
         Path | None, typer.Argument(help="A second run; the published figures when left out.")
     ] = None,
+    output: OutputOption = DEFAULT_RUN,
     differing: Annotated[
         bool, typer.Option("--differing", help="Only the figures that differ or are missing.")
     ] = False,
@@ -32,7 +35,7 @@ def compare(
     from the design must be equal. Figures that the authors' text gives no number for here are
     marked "kept back".
 
-    Examples: pact compare runs/default; pact compare runs/default runs/other --differing
+    Examples: pact compare --output runs/default; pact compare runs/default runs/other --differing
     """
     from pact_benchmark.compare import (
         DIFFERS,
@@ -44,7 +47,7 @@ def compare(
     from pact_benchmark.results import STATISTICS
     from pact_benchmark.store import RunFolder
 
-    folder = RunFolder.open(run)
+    folder = RunFolder.open(run or output)
     statistics = folder.read_json(STATISTICS)
     if other is None:
         frame = compare_with_published(statistics)
@@ -108,7 +111,7 @@ def _print(frame: pd.DataFrame, curves: pd.DataFrame | None, cards: list[dict[st
 def _text(value: Any) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return "–"
-    if isinstance(value, tuple):
+    if isinstance(value, (list, tuple)):
         return f"{_text(value[0])}…{_text(value[1])}"
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.4f}"
