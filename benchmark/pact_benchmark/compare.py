@@ -58,11 +58,16 @@ def _target(entry: Mapping[str, Any], family: str) -> Target:
     return Target(
         id=str(entry["id"]),
         family=family,
-        value=(float(value[0]), float(value[1])) if isinstance(value, list) else value,
+        value=_pair_or_number(value),
         interval=(float(interval[0]), float(interval[1])) if interval else None,
         kind=str(entry.get("kind", "")),
         definition=str(entry.get("definition", "")),
     )
+
+
+def _pair_or_number(value: Any) -> Any:
+    """Return two numbers in a list as a tuple, anything else unchanged."""
+    return (float(value[0]), float(value[1])) if isinstance(value, list) else value
 
 
 def verdict(target: Target, statistic: Mapping[str, Any] | None) -> str:
@@ -76,11 +81,14 @@ def verdict(target: Target, statistic: Mapping[str, Any] | None) -> str:
         return MISSING
     if target.value is None:
         return KEPT_BACK
+    ours: Any = statistic.get("value")
+    pair = isinstance(ours, (list, tuple))
     if isinstance(target.value, tuple):
-        ends = (statistic.get("low"), statistic.get("high"))
-        fits = all(_close(ours, end) for ours, end in zip(ends, target.value, strict=True))
+        ends = ours if pair else (statistic.get("low"), statistic.get("high"))
+        fits = all(_close(found, end) for found, end in zip(ends, target.value, strict=True))
         return MATCH if fits else DIFFERS
-    ours = statistic.get("value")
+    if pair:
+        return DIFFERS
     if isinstance(target.value, (str, bool)) or isinstance(ours, (str, bool)):
         return MATCH if ours == target.value else DIFFERS
     if target.kind in EXACT_KINDS:
@@ -147,7 +155,7 @@ def compare_runs(
     rows = []
     for name in sorted({*first, *second}):
         other = second.get(name)
-        value = None if other is None else other.get("value")
+        value = None if other is None else _pair_or_number(other.get("value"))
         interval = None
         if other is not None and other.get("low") is not None and other.get("high") is not None:
             interval = (other["low"], other["high"])

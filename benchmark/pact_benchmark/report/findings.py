@@ -20,16 +20,23 @@ SENTENCES = (
     " {matched.partition_effect.without_adversarial:+.3f} against counting every source.",
     "Removing the corroboration check admits"
     " {checks.without_corroboration.wrong_added:,.0f} wrong decisions more.",
-    "Over the sweep PACT's post-admission ncsAURC moves within a range of {sobol.pact.range:.3f}"
-    " (nested Dirichlet {sobol.nested_dirichlet.range:.3f}).",
+    "Over the sweep PACT's post-admission ncsAURC lies between {sobol.pact.range[low]:.3f} and"
+    " {sobol.pact.range[high]:.3f} (nested Dirichlet {sobol.nested_dirichlet.range[low]:.3f} to"
+    " {sobol.nested_dirichlet.range[high]:.3f}).",
 )
 
 
+def _number(statistics: Mapping[str, Mapping[str, Any]], field: str) -> Any:
+    """Return the value of `statistic.id`, or the end that `statistic.id[low]` names."""
+    name, _, part = field.removesuffix("]").partition("[")
+    return statistics.get(name, {}).get(part or "value")
+
+
 class _Lookup(Formatter):
-    """Fills `{statistic.id:format}` from a table of statistics."""
+    """Fills `{statistic.id:format}` and `{statistic.id[low]:format}` from a table."""
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:
-        return kwargs[field_name]["value"], field_name
+        return _number(kwargs, field_name), field_name
 
 
 def findings(statistics: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -38,6 +45,6 @@ def findings(statistics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found = []
     for sentence in SENTENCES:
         names = [name for _, name, _, _ in formatter.parse(sentence) if name]
-        if all(statistics.get(name, {}).get("value") is not None for name in names):
+        if all(_number(statistics, name) is not None for name in names):
             found.append(formatter.vformat(sentence, (), dict(statistics)))
     return found

@@ -137,8 +137,9 @@ def _range(values: Floats, partial: str | None) -> Statistic:
     if not defined.size:
         return Statistic(None, n=values.size, note=note)
     # The published entry is a pair of numbers under one id.
-    ends: Any = [float(defined.min()), float(defined.max())]
-    return Statistic(ends, *ends, values.size, note)
+    low, high = float(defined.min()), float(defined.max())
+    ends: Any = [low, high]
+    return Statistic(ends, low, high, values.size, note)
 
 
 def _indices(outcome: SweepOutcome, statistics: dict[str, Statistic]) -> dict[str, Indices]:
