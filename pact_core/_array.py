@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,11 +31,6 @@ def _foreign_namespace(array: Array) -> Any:
             "install it or pass NumPy arrays"
         ) from None
     return array_api_compat.array_namespace(array)
-
-
-def is_numpy(xp: ModuleType) -> bool:
-    """Whether a namespace is NumPy itself."""
-    return xp is np
 
 
 def asarray(value: Array) -> Array:

@@ -42,6 +42,8 @@ class AdmissionPolicy:
             go without an available risk source.
         support_peak, support_quality, support_conflict: Corroboration is asked when all
             supporters reach the first two and none exceeds the third.
+        minimum_supporters: Supporters below which corroboration is not asked.
+        unanimous_sources: Observed sources that unanimity needs.
     """
 
     corroboration: str = "unanimity"
@@ -105,11 +107,11 @@ def risk_support(x: Columns, contract: Array, policy: AdmissionPolicy) -> Array:
         sure = sure & (x.quality[i] >= policy.risk_quality)
         if not bool(xp.any(sure & no_risk)):
             continue
-        failed = failed | (sure & (_margin(xp, x.p[i], x.top[i]) >= policy.risk_margin))
+        failed = failed | (sure & (_margin(xp, x.p[i]) >= policy.risk_margin))
     return failed & no_risk
 
 
-def _margin(xp: Any, p: Array, top: Array) -> Array:
+def _margin(xp: Any, p: Array) -> Array:
     """Return the leading probability minus the largest of the others, shape [K, n] -> [n]."""
     ordered = xp.sort(p, axis=0)
     return ordered[-1] - ordered[-2]

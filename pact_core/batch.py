@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pact_core._array import Array, asarray, cast, concat, namespace
+from pact_core.columns import by_block
 from pact_core.contracts import HANDOVER, ContractSet
 from pact_core.provenance import components
 from pact_core.sources import LANGUAGE, Source, number, opinion_vector
@@ -152,14 +153,10 @@ class SourceBatch:
 
     def observed(self) -> Array:
         """Return which sources are available and numerically valid, shape [..., J]."""
-        from pact_core.columns import by_block
-
         return by_block(self, lambda x: (x.observed,))[0]
 
     def supporters(self, contract: Array | int) -> Array:
         """Return the observed sources whose leading contract is the given one, shape [..., J]."""
-        from pact_core.columns import by_block
-
         top, observed = by_block(self, lambda x: (x.top, x.observed))
         if not isinstance(contract, int):
             contract = asarray(contract)[..., None]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pact_core._array import Array, count, first_maximum, is_numpy, namespace, permute, real
-from pact_core.batch import SourceBatch
+from pact_core._array import Array, count, first_maximum, namespace, permute, real
 from pact_core.provenance import blocks
+
+if TYPE_CHECKING:
+    from pact_core.batch import SourceBatch
 
 BLOCK_ELEMENTS = 131_072
 """Opinion numbers per block: 1 MB of float64, small for the cache and large for NumPy."""
@@ -45,7 +47,7 @@ class Columns:
         self.roles, self.contracts = batch.roles, batch.contracts
         self.size = stop - start
         raw = permute(xp, real(xp, batch.opinion[start:stop]), (1, 2, 0))
-        raw = np.ascontiguousarray(raw) if is_numpy(xp) else raw
+        raw = np.ascontiguousarray(raw) if xp is np else raw
         quality, conflict = self._rows(batch.quality), self._rows(batch.conflict)
         self.raw_quality, self.raw_conflict = real(xp, quality), real(xp, conflict)
         self.present = ~self._rows(batch.unavailable)
@@ -66,7 +68,7 @@ class Columns:
     def _rows(self, array: Array) -> Array:
         """Return a per-source array as [J, n]."""
         rows = permute(self.xp, array[self.window], (1, 0))
-        return np.ascontiguousarray(rows) if is_numpy(self.xp) else rows
+        return np.ascontiguousarray(rows) if self.xp is np else rows
 
     def _normalised(self, raw: Array, total: Array) -> Array:
         xp = self.xp
@@ -192,7 +194,7 @@ def blocks_of(batch: SourceBatch) -> Iterator[Columns]:
     """Yield a one-dimensional batch in cache-sized blocks (one block outside NumPy)."""
     n = batch.shape[0]
     width = max(1, len(batch.roles) * len(batch.contracts))
-    step = max(64, BLOCK_ELEMENTS // width) if is_numpy(namespace(batch.opinion)) else max(n, 1)
+    step = max(64, BLOCK_ELEMENTS // width) if namespace(batch.opinion) is np else max(n, 1)
     for start in range(0, max(n, 1), step):
         yield Columns(batch, start, min(n, start + step))
 

@@ -121,11 +121,12 @@ class Decision(NamedTuple):
     @property
     def supporting_components(self) -> int:
         """Number of (complete, if the policy says so) components that hold a supporter."""
-        held = {self.partition[i] for i in self.supporters}
-        if self.policy.complete_components:
-            pairs = zip(self.partition, self.readings, strict=True)
-            held -= {label for label, reading in pairs if not reading.observed}
-        return len(held)
+        return count_components(
+            self.readings,
+            self.partition,
+            self.supporters,
+            complete=self.policy.complete_components,
+        )
 
     @property
     def required_components(self) -> int:
@@ -152,6 +153,16 @@ class Decision(NamedTuple):
     def smallest_change(self) -> Change | None:
         """The smallest change that would have let it pass; None when admitted."""
         return next(iter(self.changes), None)
+
+
+def count_components(
+    readings: Sequence[Reading], partition: Partition, supporters: Sequence[int], *, complete: bool
+) -> int:
+    """Count the (complete) components that hold a supporter."""
+    held = {partition[i] for i in supporters}
+    if complete:
+        held -= {label for label, r in zip(partition, readings, strict=True) if not r.observed}
+    return len(held)
 
 
 def source_faults(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:

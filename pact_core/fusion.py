@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 from pact_core._array import Array, asarray, cast, first_maximum, namespace
@@ -39,6 +40,8 @@ class FusionOptions:
     missing: str = "zero"
 
     def __post_init__(self) -> None:
+        if isinstance(self.kappa, (int, float)) and not 0.0 <= self.kappa < inf:
+            raise ValueError(f"kappa must be finite and not negative, got {self.kappa}")
         if self.missing not in MISSING_CONVENTIONS:
             raise ValueError(f"missing must be one of {MISSING_CONVENTIONS}, got {self.missing!r}")
         if self.prior_strength is not None and not self.prior_strength > 0:

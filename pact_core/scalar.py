@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,13 @@ from pact_core.admission import (
 from pact_core.batch import SourceBatch
 from pact_core.columns import SUM_HIGH, SUM_LOW, Columns
 from pact_core.contracts import HANDOVER, ContractSet, Response, Status
-from pact_core.decision import MINIMUM_OBSERVED, SELECTION_STOPS, Decision, Reading
+from pact_core.decision import (
+    MINIMUM_OBSERVED,
+    SELECTION_STOPS,
+    Decision,
+    Reading,
+    count_components,
+)
 from pact_core.fusion import DEFAULT_OPTIONS, FusionOptions, fuse
 from pact_core.provenance import Partition, components
 from pact_core.scalar_rules import SCALAR_RULES, Case, Outcome
@@ -35,7 +41,7 @@ def decide(
     sources: Sequence[Source],
     *,
     rule: str = "pact",
-    kappa: float = 8.0,
+    kappa: float | None = None,
     threshold: float | None = None,
     policy: AdmissionPolicy = PRIMARY,
     contracts: ContractSet = HANDOVER,
@@ -48,14 +54,14 @@ def decide(
     Args:
         sources: The expected sources, unavailable ones included.
         rule: Name in ``RULES``.
-        kappa: Evidence scale.
+        kappa: Evidence scale; None takes the options' (8).
         threshold: tau; None selects every eligible instance.
         policy: Typed admission.
         contracts: The contract set.
-        options: Everything else about fusion; its ``kappa`` is ignored in favour of ``kappa``.
+        options: Everything else about fusion.
 
     Raises:
-        ValueError: No source, or an unknown rule.
+        ValueError: No source, an unknown rule, or a kappa that is negative or not finite.
     """
     return decide_rules(
         sources,
@@ -72,7 +78,7 @@ def decide_rules(
     sources: Sequence[Source],
     rules: Sequence[str],
     *,
-    kappa: float = 8.0,
+    kappa: float | None = None,
     threshold: float | None = None,
     policy: AdmissionPolicy = PRIMARY,
     contracts: ContractSet = HANDOVER,
@@ -81,10 +87,13 @@ def decide_rules(
     """Decide on one instance by several rules, reading the sources once; see ``decide``."""
     if not sources:
         raise ValueError("a decision needs at least one expected source")
+    scale: float = options.kappa if kappa is None else kappa
+    if not 0.0 <= scale < inf:
+        raise ValueError(f"kappa must be finite and not negative, got {scale}")
     names = contracts.names
     readings = [read(source, names) for source in sources]
     partition = components([source.parents for source in sources])
-    case = Case(sources, readings, partition, kappa, options)
+    case = Case(sources, readings, partition, scale, options)
     eligible = sum([reading.observed for reading in readings]) >= MINIMUM_OBSERVED
     failures: dict[int, str | None] = {}
     decisions = []
@@ -115,7 +124,7 @@ def decide_rules(
                 vacuity,
                 eligible,
                 rule,
-                kappa,
+                scale,
                 threshold,
                 partition,
                 sources,
@@ -302,19 +311,9 @@ def _corroboration_fails(
             or reading.conflict > policy.support_conflict
         ):
             return False
-    found = len(supporting(readings, partition, supporters, complete=policy.complete_components))
+    found = count_components(readings, partition, supporters, complete=policy.complete_components)
     if mode != "cross_role":
         return found < policy.required_components
     roles = {readings[i].role for i in supporters}
     crossed = LANGUAGE in roles and bool(roles & {GEOMETRY, RISK})
     return found < CROSS_ROLE_COMPONENTS or not crossed
-
-
-def supporting(
-    readings: Sequence[Reading], partition: Partition, supporters: Sequence[int], *, complete: bool
-) -> set[int]:
-    """Return the labels of the (complete) components that hold a supporter."""
-    labels = {partition[i] for i in supporters}
-    if complete:
-        labels -= {label for label, r in zip(partition, readings, strict=True) if not r.observed}
-    return labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 
@@ -60,19 +60,21 @@ class Source:
         command: Timing of a language source.
 
     Raises:
-        ValueError: The parent set is empty.
+        ValueError: The parent set is empty, or is one string instead of a collection of names.
     """
 
     role: str
     opinion: Mapping[str, float] | Sequence[float] | None
     quality: float | None
     conflict: float | None
-    parents: Collection[str]
+    parents: Collection[Hashable]
     available: bool = True
     declared_valid: bool = True
     command: CommandState | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.parents, str):
+            raise ValueError(f"parents of {self.role!r} must be a collection, not one string")
         if not self.parents:
             raise ValueError(
                 f"source {self.role!r} has no parents; every source needs at least one"

@@ -125,6 +125,8 @@ def test_sources_need_parents_and_contracts_need_names():
     """Empty parents and bad contract sets are refused when they are made."""
     with pytest.raises(ValueError, match="has no parents"):
         Source("risk", None, None, None, set())
+    with pytest.raises(ValueError, match="must be a collection"):
+        Source("risk", None, None, None, "frame-12")
     with pytest.raises(ValueError, match="at least two"):
         ContractSet(("only",))
     with pytest.raises(ValueError, match="distinct"):

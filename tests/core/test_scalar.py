@@ -84,6 +84,7 @@ def test_scalar_takes_every_fusion_option(data):
         source_scale=(0.5, 1.0, 2.0),
         base_rate=(0.4, 0.3, 0.1, 0.1, 0.1),
         prior_strength=2.0,
+        kappa=4.0,
         missing=data.draw(st.sampled_from(["zero", "exclude", "remove", "isolate"])),
     )
     for rule in ("pact", "maximum", "nested_dirichlet"):
@@ -163,6 +164,11 @@ def test_a_decision_needs_sources_and_a_known_rule():
     source = instance()[0]
     with pytest.raises(ValueError, match="at least one expected source"):
         decide([])
+    for kappa in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="kappa must be finite"):
+            decide([source], kappa=kappa)
+        with pytest.raises(ValueError, match="kappa must be finite"):
+            FusionOptions(kappa=kappa)
     with pytest.raises(ValueError, match="unknown rule"):
         decide([source], rule="nope")
     with pytest.raises(ValueError, match="every instance must have the roles"):

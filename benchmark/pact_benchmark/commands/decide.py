@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 
 from pact_benchmark.commands._options import ConfigOption, FormatOption, QuietOption
 from pact_benchmark.console import Console, Format, emit_json, to_jsonable
+from pact_benchmark.errors import UsageError
 
 
 class InputFormat(StrEnum):
@@ -80,6 +82,8 @@ def decide(
     if schema:
         emit_json(instance.schema())
         return
+    if not isfinite(kappa):
+        raise UsageError(f"--kappa must be finite, got {kappa}")
     plugins.load("pact.rules")
     plugins.load("pact.checks")
     policy = admission_policy(load_config(config).section("admission"))
