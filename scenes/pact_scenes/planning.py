@@ -100,7 +100,7 @@ def plan_scene(spec: SceneSpec) -> ScenePlan:
     Raises:
         PlanningError: The transfer pose is out of reach or no arrangement keeps the clearances.
     """
-    length, grip, depth = spec.object_extent
+    _, grip, depth = spec.object_extent
     offset = max(0.0, depth - 0.02)
     goal, transfer = _transfer_joints(spec, offset)
     start = _start_joints(spec, offset, goal, transfer)

@@ -20,7 +20,7 @@ from pact_scenes.transforms import matrix_from_quaternion, rotation_z
 Array = NDArray[np.float64]
 Colour = tuple[float, float, float]
 
-__all__ = ["animation", "contact_sheet", "frame", "picture"]
+__all__ = ["animation", "colour_of", "contact_sheet", "frame", "picture"]
 
 _COLOURS: Final[dict[str, Colour]] = {
     "robot": (0.93, 0.93, 0.95),
@@ -44,7 +44,7 @@ def picture(
     rotation: Array,
     *,
     size: tuple[int, int] = (960, 720),
-    smooth: int = 2,
+    smooth: int = 1,
 ) -> Image.Image:
     """Draw a scene with its bodies at given poses [B, 3] and [B, 3, 3]."""
     view = _view(model, size[0] * smooth, size[1] * smooth)
@@ -119,7 +119,7 @@ def contact_sheet(
 def _cell(spec: SceneSpec, size: tuple[int, int]) -> Image.Image:
     model = model_for(spec)
     position, rotation = model.planned_poses(model.plan.approach_time)
-    return picture(model, position, rotation, size=size)
+    return picture(model, position, rotation, size=size, smooth=2)
 
 
 def _captioned(
@@ -171,11 +171,10 @@ def _drawables(model: SceneModel, position: Array, rotation: Array) -> list[Draw
     items = [
         item
         for index, body in enumerate(model.bodies)
-        for item in _shapes(body, position[index], rotation[index], _colour(body))
+        for item in _shapes(body, position[index], rotation[index], colour_of(body))
     ]
     for body, box in zip(model.statics, model.plan.boxes, strict=True):
-        kind = next(name for name in _COLOURS if box.name.startswith(name))
-        items += _shapes(body, np.array(box.centre), rotation_z(box.yaw), _COLOURS[kind])
+        items += _shapes(body, np.array(box.centre), rotation_z(box.yaw), colour_of(body))
     return items
 
 
@@ -198,7 +197,10 @@ def _shapes(body: Body, position: Array, rotation: Array, colour: Colour) -> lis
     return items
 
 
-def _colour(body: Body) -> Colour:
+def colour_of(body: Body) -> Colour:
+    """Red, green and blue of a body in pictures, each in [0, 1]."""
+    if body.group is Group.STATIC:
+        return _COLOURS[next(name for name in _COLOURS if body.name.startswith(name))]
     if body.group is Group.ROBOT:
         dark = body.name in ("hand", "finger_left", "finger_right", "link0", "link7")
         return _COLOURS["gripper" if dark else "robot"]
