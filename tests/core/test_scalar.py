@@ -177,7 +177,7 @@ def test_a_decision_needs_sources_and_a_known_rule():
         SourceBatch.from_instances([])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.data())
 def test_torch_gives_the_same_numbers(data):
     """Tensors in, tensors out, with NumPy's values."""
@@ -209,7 +209,6 @@ def test_torch_gives_the_same_numbers(data):
     np.testing.assert_array_equal(twin.base_eligible().numpy(), batch.base_eligible())
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_torch_evidence_keeps_gradients(data):
     """Direct evidence can be differentiated through the meet and the sum."""
