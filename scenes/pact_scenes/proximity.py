@@ -35,6 +35,9 @@ class Distances:
 class Proximity:
     """Distances of one scene; index sets and the planned path are prepared once.
 
+    The arm's items are its capsules, then its boxes. Capsules and boxes of the arm are kept for the
+    path in rows 1 to the end; row 0 holds them as they are now.
+
     Args:
         model: The scene.
         path_times: Times [s], ascending, at which the planned path of the arm is looked at.
@@ -51,16 +54,20 @@ class Proximity:
         self._fingers = np.flatnonzero(box_groups == Group.ROBOT.value)
         self._human = np.flatnonzero(capsule_groups == Group.HUMAN.value)
         self._bystander = np.flatnonzero(~np.isin(capsule_names[self._human], reaching))
-        self._hand = int(np.flatnonzero(capsule_names == model.hand_name)[0])
-        self._palm = np.flatnonzero(np.isin(capsule_names[self._links], GRIPPER_BODIES))
-        self._object_capsule = np.flatnonzero(capsule_groups == Group.OBJECT.value)
-        self._object_box = np.flatnonzero(box_groups == Group.OBJECT.value)
+        self._hand = np.flatnonzero(capsule_names == model.hand_name)
+        palm = self._links[np.isin(capsule_names[self._links], GRIPPER_BODIES)]
+        held = np.flatnonzero(capsule_groups == Group.OBJECT.value)
+        self._near_capsules = np.concatenate([palm, held])
+        self._near_boxes = np.concatenate(
+            [self._fingers, np.flatnonzero(box_groups == Group.OBJECT.value)]
+        )
+        self._held_is_box = len(held) == 0
         self._radius, self._half = shapes.capsule_radius, shapes.box_half
         self._path_times = path_times
         self._prepare_path(model)
+        self._prepare_bounds(model)
 
     def _prepare_path(self, model: SceneModel) -> None:
-        """Store the arm along its path; row 0 is kept free for the arm as it is now."""
         shapes = model.primitives
         position, rotation = model.planned_poses(self._path_times)
         start, end = shapes.capsules(position, rotation)
@@ -69,17 +76,19 @@ class Proximity:
         self._start, self._end = _with_row(start[:, links]), _with_row(end[:, links])
         self._centre, self._turn = _with_row(centre[:, fingers]), _with_row(turn[:, fingers])
         self._middle = np.concatenate([(self._start + self._end) / 2.0, self._centre], axis=1)
-        radius = self._radius[links]
-        half_length = np.linalg.norm(self._end[1] - self._start[1], axis=-1) / 2.0
-        boxes = np.linalg.norm(self._half[fingers], axis=-1)
-        self._inner = np.concatenate([radius, np.zeros(len(fingers))])[:, None]
-        self._outer = np.concatenate([radius + half_length, boxes])[:, None]
-        human = self._human
-        length = np.linalg.norm(shapes.capsule_end - shapes.capsule_start, axis=-1)[human]
-        self._human_inner = self._radius[human]
-        self._human_outer = self._radius[human] + length / 2.0
         rows = np.arange(len(self._path_times) + 1)
         self._rows = [np.concatenate([rows[:1], rows[first + 1 :]]) for first in rows]
+
+    def _prepare_bounds(self, model: SceneModel) -> None:
+        """Store the radii within which items surely are, and which they surely fill."""
+        shapes, links, human = model.primitives, self._links, self._human
+        reach = np.linalg.norm(shapes.capsule_end - shapes.capsule_start, axis=-1) / 2.0
+        reach += shapes.capsule_radius
+        boxes = np.linalg.norm(self._half[self._fingers], axis=-1)
+        inner = np.concatenate([self._radius[links], np.zeros(len(boxes))])
+        outer = np.concatenate([reach[links], boxes])
+        self._inner = inner[:, None] + self._radius[human]
+        self._outer = outer[:, None] + reach[human]
 
     def measure(self, time: float, capsules: Pair, boxes: Pair) -> Distances:
         """Return the distances now and along the rest of the path.
@@ -90,17 +99,17 @@ class Proximity:
             boxes: World centres [D, 3] and rotations [D, 3, 3] of all moving boxes.
         """
         lower, upper, rows = self._bounds(time, capsules, boxes)
-        near = np.argwhere(lower[0] <= upper[0].min())
-        aside_lower, aside_upper = lower[..., self._bystander], upper[..., self._bystander]
-        ahead = np.argwhere(aside_lower <= aside_upper.min())
-        row = np.concatenate([np.zeros(len(near), dtype=np.intp), rows[ahead[:, 0]]])
-        item = np.concatenate([near[:, 0], ahead[:, 1]])
-        person = self._human[np.concatenate([near[:, 1], self._bystander[ahead[:, 2]]])]
-        gap = self._exact(row, item, person, capsules)
-        hand_object, hand_gripper = self._hand_gaps(capsules, boxes)
-        return Distances(
-            hand_object, hand_gripper, float(gap[: len(near)].min()), float(gap[len(near) :].min())
+        aside = self._bystander
+        item, person = np.nonzero(lower[0] <= upper[0].min())
+        row_ahead, item_ahead, person_ahead = np.nonzero(
+            lower[..., aside] <= upper[..., aside].min()
         )
+        now = len(item)
+        row = np.concatenate([np.zeros(now, dtype=np.intp), rows[row_ahead]])
+        item = np.concatenate([item, item_ahead])
+        person = self._human[np.concatenate([person, aside[person_ahead]])]
+        gap, hand_object, hand_gripper = self._exact(row, item, person, capsules, boxes)
+        return Distances(hand_object, hand_gripper, float(gap[:now].min()), float(gap[now:].min()))
 
     def _bounds(self, time: float, capsules: Pair, boxes: Pair) -> tuple[Array, Array, Index]:
         """Place the arm as it is now and bound all distances, shape [rows, items, human]."""
@@ -113,58 +122,55 @@ class Proximity:
         middle = (capsules[0][human] + capsules[1][human]) / 2.0
         apart = self._middle[rows][:, :, None, :] - middle
         distance = np.sqrt((apart * apart).sum(axis=-1))
-        lower = distance - (self._outer + self._human_outer)
-        return lower, distance - (self._inner + self._human_inner), rows
+        return distance - self._outer, distance - self._inner, rows
 
-    def _exact(self, row: Index, item: Index, person: Index, capsules: Pair) -> Array:
-        """Return the exact distances of chosen pairs of an arm item and a human capsule."""
-        start, end = capsules[0][person], capsules[1][person]
-        gap = np.empty(len(row))
-        count = len(self._links)
-        link, finger = item < count, item >= count
-        if link.any():
-            r, i = row[link], item[link]
-            gap[link] = (
-                segment_distance(start[link], end[link], self._start[r, i], self._end[r, i])
-                - (self._radius[self._links[i]])
-            )
-        if finger.any():
-            r, i = row[finger], item[finger] - count
-            gap[finger] = segment_box_distance(
-                start[finger],
-                end[finger],
-                self._centre[r, i],
-                self._turn[r, i],
-                self._half[self._fingers[i]],
-            )
-        return np.asarray(gap - self._radius[person])
+    def _exact(
+        self, row: Index, item: Index, person: Index, capsules: Pair, boxes: Pair
+    ) -> tuple[Array, float, float]:
+        """Return exact distances of pairs of an arm item and a human capsule, and the hand's own.
 
-    def _hand_gaps(self, capsules: Pair, boxes: Pair) -> tuple[float, float]:
-        """Return the distances of the receiving hand from the object and from the gripper."""
-        start, end = capsules[0][self._hand], capsules[1][self._hand]
-        radius = self._radius[self._hand]
-        others = np.concatenate([self._links[self._palm], self._object_capsule])
-        to_capsules = (
-            segment_distance(start, end, capsules[0][others], capsules[1][others])
-            - self._radius[others]
+        The hand's distances from object and gripper join the same two computations.
+        """
+        count, near, solid = len(self._links), self._near_capsules, self._near_boxes
+        link, finger = np.flatnonzero(item < count), np.flatnonzero(item >= count)
+        body = person[link]
+        r, i = row[link], item[link]
+        hand = np.concatenate([body, np.repeat(self._hand, len(near))])
+        to_capsules = segment_distance(
+            capsules[0][hand],
+            capsules[1][hand],
+            np.concatenate([self._start[r, i], capsules[0][near]]),
+            np.concatenate([self._end[r, i], capsules[1][near]]),
+        ) - (self._radius[np.concatenate([self._links[i], near])] + self._radius[hand])
+        r, i = row[finger], item[finger] - count
+        hand = np.concatenate([person[finger], np.repeat(self._hand, len(solid))])
+        to_boxes = (
+            segment_box_distance(
+                capsules[0][hand],
+                capsules[1][hand],
+                np.concatenate([self._centre[r, i], boxes[0][solid]]),
+                np.concatenate([self._turn[r, i], boxes[1][solid]]),
+                self._half[np.concatenate([self._fingers[i], solid])],
+            )
+            - self._radius[hand]
         )
-        solids = np.concatenate([self._fingers, self._object_box])
-        to_boxes = segment_box_distance(
-            start, end, boxes[0][solids], boxes[1][solids], self._half[solids]
-        )
-        palm, tips = len(self._palm), len(self._fingers)
-        gripper = min(to_capsules[:palm].min(), to_boxes[:tips].min())
-        held = min(to_capsules[palm:].min(initial=np.inf), to_boxes[tips:].min(initial=np.inf))
-        return float(held - radius), float(gripper - radius)
+        gap = np.empty(len(item))
+        gap[link], gap[finger] = to_capsules[: len(link)], to_boxes[: len(finger)]
+        own_capsules, own_boxes = to_capsules[len(link) :], to_boxes[len(finger) :]
+        held = own_boxes[-1] if self._held_is_box else own_capsules[-1]
+        palm = own_capsules if self._held_is_box else own_capsules[:-1]
+        tips = own_boxes[:-1] if self._held_is_box else own_boxes
+        return gap, float(held), float(min(palm.min(), tips.min()))
 
     def closest(self, capsules: Pair, boxes: Pair) -> tuple[Array, Array]:
         """Return the closest points of arm and human now [m], on axes of capsules or in boxes."""
         lower, upper, _ = self._bounds(np.inf, capsules, boxes)
-        near = np.argwhere(lower[0] <= upper[0].min())
-        person = self._human[near[:, 1]]
-        row = np.zeros(len(near), dtype=np.intp)
-        best = int(np.argmin(self._exact(row, near[:, 0], person, capsules)))
-        item, start, end = int(near[best, 0]), capsules[0][person[best]], capsules[1][person[best]]
+        items, people = np.nonzero(lower[0] <= upper[0].min())
+        row = np.zeros(len(items), dtype=np.intp)
+        gap, _, _ = self._exact(row, items, self._human[people], capsules, boxes)
+        best = int(np.argmin(gap))
+        item, person = int(items[best]), self._human[people[best]]
+        start, end = capsules[0][person], capsules[1][person]
         share = np.linspace(0.0, 1.0, 65)[:, None]
         on_human = start + share * (end - start)
         if item < len(self._links):
@@ -180,5 +186,5 @@ class Proximity:
 
 
 def _with_row(path: Array) -> Array:
-    """Return an array with a free row before those of the path."""
+    """Return an array with a row for the present before those of the path."""
     return np.concatenate([path[:1], path])
