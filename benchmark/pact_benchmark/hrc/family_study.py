@@ -169,7 +169,7 @@ def family_study(recordings: Recordings, draws: int) -> StudyResult | None:
 
 
 def family_rankings(recordings: Recordings, panel: Panel | None) -> dict[str, Ranking]:
-    """Return the ranking under pooled weights, equal task weights, and without LLaVA."""
+    """Return the ranking under pooled weights, equal task weights, and without each family."""
     association: dict[str, dict[Pair, float]] = {}
     names: tuple[str, ...] = ()
     if panel is not None:
@@ -188,12 +188,18 @@ def family_rankings(recordings: Recordings, panel: Panel | None) -> dict[str, Ra
         ranking = _rank(values, names, recordings.families)
         if ranking is not None:
             found[name] = ranking
-    rest = tuple(name for name in names if recordings.families.get(name) != LLAVA)
-    if len(rest) < len(names) and "pooled" in association:
-        ranking = _rank(association["pooled"], rest, recordings.families)
+    for family in dict.fromkeys(recordings.families.get(name, "") for name in names):
+        rest = tuple(name for name in names if recordings.families.get(name) != family)
+        ranking = _rank(association.get("pooled", {}), rest, recordings.families)
         if ranking is not None:
-            found["without_llava"] = ranking
+            found[f"without_{_slug(family)}"] = ranking
     return found
+
+
+def _slug(family: str) -> str:
+    return (
+        "llava" if family == LLAVA else "".join(c if c.isalnum() else "_" for c in family).lower()
+    )
 
 
 def _rank(
@@ -289,18 +295,14 @@ def _area_interval(
 
 
 def _ranking_table(rankings: Mapping[str, Ranking]) -> Table:
-    labels = {
-        "pooled": "Pooled event windows",
-        "equal_task": "Equal task weights",
-        "without_llava": "Pooled, without LLaVA-OneVision (post hoc)",
-    }
+    labels = {"pooled": "Pooled event windows", "equal_task": "Equal task weights"}
     rows = []
     for name, ranking in rankings.items():
         best = ranking.pairings[int(np.argmax(ranking.statistic))]
         pairs = "; ".join(sorted(" + ".join(label(x) for x in sorted(pair)) for pair in best))
         rows.append(
             {
-                "Weighting": labels[name],
+                "Weighting": labels.get(name, f"Pooled, {name.replace('_', ' ')} (post hoc)"),
                 "Pairings": len(ranking.pairings),
                 "Family statistic": float(ranking.statistic[ranking.family]),
                 "Rank": ranking.rank,

@@ -118,17 +118,21 @@ class Strata:
         return np.array([index[episode] for episode in episodes], dtype=np.int64)
 
     def counts(self, seed: int, draws: int = DRAWS) -> dict[str, Floats]:
-        """Draw episodes within each task with replacement.
+        """Draw episodes within each task with replacement, draw by draw and task by task.
 
         Returns:
             For every task how often each episode was drawn, shape [draws, episodes].
         """
         rng = np.random.default_rng(seed)
-        index = {}
-        for task in self.tasks:
-            size = len(self.episodes[task])
-            index[task] = rng.integers(0, size, (draws, size))
-        return {task: _tally(chosen, len(self.episodes[task])) for task, chosen in index.items()}
+        sizes = [len(self.episodes[task]) for task in self.tasks]
+        index = [np.empty((draws, size), dtype=np.int64) for size in sizes]
+        for draw in range(draws):
+            for row, size in zip(index, sizes, strict=True):
+                row[draw] = rng.integers(0, size, size)
+        return {
+            task: _tally(row, size)
+            for task, row, size in zip(self.tasks, index, sizes, strict=True)
+        }
 
     def counts_standard_library(self, seed: int, draws: int) -> dict[str, Floats]:
         """Draw as the release does: `random.Random(seed).choice`, draw by draw, task by task."""
