@@ -14,14 +14,16 @@ from pact_benchmark.sweep.shards import JobStatus
 def run_status(run: RunFolder) -> dict[str, Any]:
     """Return the state of every part of a run: finished, missing, or partly done."""
     parts = run.manifest["parts"]
-    expected = [
+    main_job = [
         "observations",
         "instances",
+        *(f"study:{name}" for name in all_studies()),
         "decisions",
-        *(f"study:{s}" for s in all_studies()),
         "report",
     ]
-    rows = [_part_row(name, parts.get(name)) for name in expected]
+    expected = main_job if not parts or "observations" in parts or "instances" in parts else []
+    names = [*expected, *sorted(set(parts) - set(expected) - {"statistics"})]
+    rows = [_part_row(name, parts.get(name)) for name in names]
     for name, status in (
         ("sweep", sweep_status(run.path)),
         ("set transformer", training_status(run.path)),
