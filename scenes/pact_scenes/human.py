@@ -50,7 +50,7 @@ _CAPSULES: Final[dict[str, tuple[float, float]]] = {
     "head": (0.03, 0.095),
     "pelvis": (0.07, 0.12),
     "thigh": (0.16, 0.07),
-    "shin": (0.17, 0.055),
+    "shin": (0.19, 0.055),
     "upper_arm": (UPPER_ARM / 2 - 0.01, 0.045),
     "forearm": (FOREARM / 2 - 0.01, 0.038),
     "hand": (HAND_HALF, HAND_RADIUS),
@@ -142,7 +142,7 @@ class Figure:
         for side, sign in (("left", 1.0), ("right", -1.0)):
             y = sign * 0.1
             knee = [0.42, y * 1.2, hip - 0.02] if self.seated else [0.02, y, 0.48]
-            ankle = [0.40, y * 1.2, 0.06] if self.seated else [0.0, y, 0.06]
+            ankle = [0.40, y * 1.2, -0.03] if self.seated else [0.0, y, 0.01]
             segments[f"thigh_{side}"] = ([0.0, y, hip], knee)
             segments[f"shin_{side}"] = (knee, ankle)
         return {

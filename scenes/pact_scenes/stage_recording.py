@@ -60,11 +60,13 @@ def write_recording(
             x, y, z, w = (float(v) for v in state.quaternion[index])
             translate.Set(Gf.Vec3d(*map(float, state.position[index])), code)
             orient.Set(Gf.Quatd(w, x, y, z), code)
-    layer.subLayerPaths.append(scene)
+    recording = Sdf.Layer.CreateAnonymous(".usda")
+    recording.TransferContent(layer)
+    recording.subLayerPaths.append(scene)
     temporary = path.with_name(f".{path.stem}.tmp{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(layer.ExportToString(), encoding="utf-8")
+        temporary.write_text(recording.ExportToString(), encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
         raise StageError(f"cannot write {path}: {error.strerror}") from error

@@ -67,7 +67,7 @@ class View:
     @property
     def focal(self) -> float:
         """Focal length in pixels."""
-        return self.height / (2.0 * np.tan(np.deg2rad(self.field) / 2.0))
+        return float(self.height / (2.0 * np.tan(np.deg2rad(self.field) / 2.0)))
 
     def project(self, points: Array) -> Array:
         """Pixel coordinates [..., 2] of world points in front of the camera."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -85,21 +86,21 @@ def _bytes(body: Body) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def _shape(rerun: object, body: Body) -> object:
+def _shape(rerun: Any, body: Body) -> Any:
     """The primitive of a body; every body has one."""
     shape = body.primitives[0]
     if shape.half is not None:
-        return rerun.Boxes3D(  # type: ignore[attr-defined]
+        return rerun.Boxes3D(
             centers=[shape.start], half_sizes=[shape.half], colors=[_bytes(body)], fill_mode="solid"
         )
     start, end = np.array(shape.start), np.array(shape.end)
     axis = end - start
     turn = quaternion_from_matrix(matrix_from_z(axis, np.array([1.0, 0.0, 0.0])))
-    return rerun.Capsules3D(  # type: ignore[attr-defined]
+    return rerun.Capsules3D(
         lengths=[float(np.linalg.norm(axis))],
         radii=[shape.radius],
         translations=[start],
-        quaternions=[rerun.Quaternion(xyzw=turn)],  # type: ignore[attr-defined]
+        quaternions=[rerun.Quaternion(xyzw=turn)],
         colors=[_bytes(body)],
         fill_mode="solid",
     )

@@ -7,6 +7,7 @@ only where they are asked for.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -63,7 +64,7 @@ class _Engine:
         try:
             import ovphysx
             import ovstage
-            import warp
+            import warp as warp_module
             from ovphysx.types import LogLevel, SimObjectType
         except ImportError as error:
             raise BackendUnavailableError(
@@ -71,7 +72,8 @@ class _Engine:
                 "run: pip install 'pact-handover[sim]'"
             ) from error
         warnings.filterwarnings("ignore", message="ovphysx is in CPU-only mode")
-        warp.config.log_level = 40
+        warp: Any = warp_module
+        warp.config.log_level = logging.ERROR
         with _silent_stderr():
             warp.init()
         ovphysx.set_log_level(LogLevel.ERROR)
@@ -272,7 +274,8 @@ class PhysxSimulator:
                 attribute = self._paths.token_to_string(group.attribute)
                 if attribute == attributes[0]:
                     paths += self._paths.get_path_strings(group.prim_list)
-                columns[attribute] += [t.numpy().astype(np.float64) for t in group.tensors]
+                tensors: Sequence[Any] = group.tensors
+                columns[attribute] += [t.numpy().astype(np.float64) for t in tensors]
             group = None
         return paths, {a: np.concatenate(parts) for a, parts in columns.items() if parts}
 
@@ -284,11 +287,12 @@ class PhysxSimulator:
                 column = values[attributes[group.attribute_index]]
                 names = [p.rsplit("/", 1)[1] for p in self._paths.get_path_strings(group.prim_list)]
                 rows = [np.asarray(column[n], dtype=np.float32) for n in names]
-                if len(group.tensors) == len(rows):
-                    for tensor, row in zip(group.tensors, rows, strict=True):
+                tensors: Sequence[Any] = group.tensors
+                if len(tensors) == len(rows):
+                    for tensor, row in zip(tensors, rows, strict=True):
                         tensor.numpy()[...] = row
                 else:
-                    group.tensors[0].numpy()[...] = np.stack(rows)
+                    tensors[0].numpy()[...] = np.stack(rows)
                 session.commit(group).wait()
             group = None
 
