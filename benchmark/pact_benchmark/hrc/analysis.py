@@ -32,7 +32,7 @@ from pact_benchmark.hrc.temporal_study import (
     paired_events,
     temporal_study,
 )
-from pact_benchmark.study import Statistic, Study, StudyContext, StudyResult, Table
+from pact_benchmark.study import Statistic, StudyEntry, StudyResult, Table
 
 MARK = "simulated recordings"
 PREFIX = "simulated."
@@ -51,7 +51,7 @@ class AnalysisOptions:
 class Part:
     """One part of the study with its result."""
 
-    study: Study
+    study: StudyEntry
     result: StudyResult
 
 
@@ -155,10 +155,6 @@ _PARTS: tuple[tuple[str, str, str, Callable[[_Inputs], StudyResult | None]], ...
 )
 
 
-def _not_in_a_run(context: StudyContext) -> StudyResult:
-    raise NotImplementedError("this study works on recordings: use `pact hrc`")
-
-
 def analyse(
     recordings: Recordings,
     options: AnalysisOptions | None = None,
@@ -178,7 +174,7 @@ def analyse(
         progress(title)
         result = compute(inputs)
         if result is not None:
-            study = Study(name, title, purpose, 700 + order, _not_in_a_run)
+            study = StudyEntry(name, title, purpose, 700 + order)
             parts.append(Part(study, result))
     if recordings.simulated:
         return [_as_simulated(part) for part in parts]
@@ -193,12 +189,11 @@ def _coverage(parts: list[Part], order: int) -> Part:
         coverage_table(computed),
         "An id is computed when its recordings are given; docs/hrc.md names the files.",
     )
-    study = Study(
+    study = StudyEntry(
         "hrc_coverage",
         "What the recordings allow",
         "Which published figures need recordings that were not given.",
         order,
-        _not_in_a_run,
     )
     return Part(study, StudyResult({}, [table], [], "Missing figures name the files they need."))
 

@@ -23,7 +23,7 @@ from pact_benchmark.hrc.arms import arm_of, most_prompts
 from pact_benchmark.hrc.evidence import COUNTING_LABELS, Counting
 from pact_benchmark.hrc.names import HOTEL_TOWEL, in_order, label, short, task_label
 from pact_benchmark.hrc.recordings import Recordings
-from pact_benchmark.hrc.requirements_study import CAVEATS
+from pact_benchmark.hrc.requirements_study import query_caveats
 from pact_benchmark.hrc.statistics import Strata, percentile_interval, task_mean_draws
 from pact_benchmark.study import Statistic, StudyResult, Table
 
@@ -54,6 +54,7 @@ def factorial_study(recordings: Recordings, arms: pd.DataFrame, draws: int) -> S
     statistics: dict[str, Statistic] = {}
     rows: list[dict[str, object]] = []
     tasks: list[dict[str, object]] = []
+    gaps: list[str] = []
     for checkpoint in in_order(recordings.queries["checkpoint"].unique()):
         queries = recordings.queries[recordings.queries["checkpoint"] == checkpoint]
         table = query_table(queries)
@@ -88,7 +89,8 @@ def factorial_study(recordings: Recordings, arms: pd.DataFrame, draws: int) -> S
             rows.append(_row(checkpoint, requirements, rule, counts, (low, high), wrong))
             tasks.extend(_by_task(table, checkpoint, requirements, rule, admit))
         statistics |= _hotel(table, arms, checkpoint)
-    note = " ".join((*CAVEATS, TEMPORAL_CAVEAT))
+        gaps.extend(_gap(table, arms, checkpoint))
+    note = " ".join((*query_caveats(recordings), TEMPORAL_CAVEAT, *gaps))
     tables = [
         Table("hrc_factorial", "Admission across counting rules and requirements",
               pd.DataFrame(rows), note),
@@ -100,6 +102,15 @@ def factorial_study(recordings: Recordings, arms: pd.DataFrame, draws: int) -> S
         "counting rule decides through the posterior whether an episode's READY evidence rose."
     )
     return StudyResult(statistics, tables, [], reading)
+
+
+def _gap(table: QueryTable, arms: pd.DataFrame, checkpoint: str) -> list[str]:
+    """Say how many queries have no fused posterior of their event, if only some have."""
+    known = set(arms.loc[arms["checkpoint"] == checkpoint, "event"])
+    missing = int((~table.frame["event"].isin(known)).sum()) if known else 0
+    if not missing:
+        return []
+    return [f"{label(checkpoint)}: {missing} queries have no outputs, so time withholds them."]
 
 
 def _combinations(

@@ -19,6 +19,7 @@ ROW_LIMIT = 2_000_000
 LINE_LIMIT = 1 << 20
 BYTE_LIMIT = 1 << 30
 FILE_LIMIT = 2_000
+_BATCH_ROWS = 1_024
 SUFFIXES = (".csv", ".jsonl", ".jsonl.gz", ".parquet")
 
 
@@ -164,20 +165,23 @@ def first_object(path: Path) -> dict[str, Any]:
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
-    """Return a Parquet file as a frame, after its stated size was found within the limits."""
+    """Return a Parquet file as a frame; what it unpacks to is kept within the limits."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     _check_size(path)
+    batches, size = [], 0
     try:
-        file = pq.ParquetFile(path)
-        metadata = file.metadata
-        stated = sum(
-            metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)
-        )
-        if metadata.num_rows > ROW_LIMIT or stated > BYTE_LIMIT:
-            fail(path, f"more than {ROW_LIMIT:,} rows or {BYTE_LIMIT >> 20} MiB; split it")
-        frame: pd.DataFrame = file.read().to_pandas()
+        with pq.ParquetFile(path) as file:
+            if file.metadata.num_rows > ROW_LIMIT:
+                fail(path, f"more than {ROW_LIMIT:,} rows; split it")
+            # A small file can unpack to a large one: measure while it is read.
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+                size += batch.nbytes
+                if size > BYTE_LIMIT:
+                    fail(path, f"unpacks to more than {BYTE_LIMIT >> 20} MiB; split it")
+                batches.append(batch)
+            frame: pd.DataFrame = pa.Table.from_batches(batches, file.schema_arrow).to_pandas()
     except (pa.ArrowException, OSError) as error:
         fail(path, f"not a readable Parquet file ({str(error).splitlines()[0]})")
     return frame

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from pact_benchmark.hrc.evidence import PROMPT_ORDER
@@ -95,33 +96,51 @@ def _frames(root: Path, fps: float) -> pd.DataFrame:
         total += len(frame)
         if total > 50 * ROW_LIMIT:
             fail(path, f"more than {50 * ROW_LIMIT:,} frames in all; use a part of the data set")
-        number = frame["frame_index"].to_numpy()
+        number = _whole(path, frame, "frame_index")
+        time = number / fps
+        if "timestamp" in frame:
+            time = pd.to_numeric(frame["timestamp"], errors="coerce").to_numpy(dtype=float)
+            if not np.isfinite(time).all():
+                fail(path, "timestamp is not a number", int((~np.isfinite(time)).argmax()) + 1)
         part = {
-            "episode_index": frame["episode_index"].to_numpy(),
+            "episode_index": _whole(path, frame, "episode_index"),
             "frame": number,
-            "time": frame["timestamp"].to_numpy(dtype=float)
-            if "timestamp" in frame
-            else number / fps,
+            "time": time,
         }
         for name, given in (("task_index", "task_index"), ("subtask", "subtask_index")):
             if given in frame:
-                part[name] = frame[given].to_numpy()
+                part[name] = _whole(path, frame, given)
         parts.append(pd.DataFrame(part))
     frames = pd.concat(parts, ignore_index=True).sort_values(["episode_index", "frame"])
     frames["episode"] = [f"{int(index):06d}" for index in frames["episode_index"]]
     return frames.reset_index(drop=True)
 
 
+def _whole(path: Path, frame: pd.DataFrame, name: str) -> npt.NDArray[np.int64]:
+    """Return a column of whole numbers; raise at the first row that is none."""
+    values = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
+    with np.errstate(invalid="ignore"):
+        good = (np.abs(values) < 2**53) & (values == np.floor(values))
+    if not good.all():
+        fail(path, f"{name} is not a whole number", int((~good).argmax()) + 1)
+    return values.astype(np.int64)
+
+
 def _tasks(root: Path) -> dict[int, str]:
     lines, table = root / "meta" / "tasks.jsonl", root / "meta" / "tasks.parquet"
     if lines.is_file():
-        return {int(v["task_index"]): str(v["task"]) for _, v in json_lines(lines)
-                if "task_index" in v and "task" in v}  # fmt: skip
+        frame = pd.DataFrame([value for _, value in json_lines(lines)])
+        return _named(lines, frame)
     if table.is_file():
-        frame = read_parquet(table)
-        named = frame["task"] if "task" in frame else frame.index.to_series()
-        return {int(i): str(t) for i, t in zip(frame["task_index"], named, strict=True)}
+        return _named(table, read_parquet(table))
     return {}
+
+
+def _named(path: Path, frame: pd.DataFrame) -> dict[int, str]:
+    if "task_index" not in frame:
+        fail(path, "column 'task_index' is missing")
+    named = frame["task"] if "task" in frame else frame.index.to_series()
+    return dict(zip(_whole(path, frame, "task_index").tolist(), map(str, named), strict=True))
 
 
 def _episodes(root: Path, frames: pd.DataFrame) -> pd.DataFrame:

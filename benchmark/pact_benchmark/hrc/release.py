@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def import_csv(path: Path, header: tuple[str, ...]) -> Recordings | None:
         if importer.columns <= set(header):
             frame = read_csv(path)
             record = RecordFile(path.name, importer.kind, len(frame), sha256_of(path))
-            return _with_file(importer.read(path, frame), record)
+            return replace(importer.read(path, frame), files=(record,))
     return None
 
 
@@ -73,12 +73,6 @@ def import_json(path: Path, keys: set[str]) -> Recordings | None:
     file = RecordFile(path.name, kind, len(outputs), sha256_of(path))
     families = {key: FAMILIES[key] for key in outputs["checkpoint"].unique() if key in FAMILIES}
     return Recordings(outputs=outputs, families=families, files=(file,))
-
-
-def _with_file(recordings: Recordings, file: RecordFile) -> Recordings:
-    from dataclasses import replace
-
-    return replace(recordings, files=(file,))
 
 
 def _windows(path: Path, values: pd.Series) -> pd.Series:
@@ -105,7 +99,8 @@ def _need(path: Path, good: Any, text: Callable[[int], str]) -> None:
 
 def _filled(path: Path, frame: pd.DataFrame, *names: str) -> None:
     for name in names:
-        _need(path, frame[name] != "", lambda at, name=name: f"{name} is empty")  # type: ignore[misc]
+        text = f"{name} is empty"
+        _need(path, frame[name] != "", lambda _, text=text: text)  # type: ignore[misc]
 
 
 def _episode(events: pd.Series) -> pd.Series:
@@ -235,16 +230,27 @@ def _reference(name: str) -> Callable[[Path, pd.DataFrame], Recordings]:
     return read
 
 
+def _finite(value: Any) -> float | None:
+    """Return a JSON value as a finite number, or None when it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if np.isfinite(number) else None
+
+
 def _logits(path: Path, number: int, value: dict[str, Any]) -> tuple[float, float]:
     """Return logit B minus logit A under map0 and under map1."""
     found: dict[str, float] = {}
     entries = value.get("mapping_logits")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
-            a, b = entry.get("logit_A"), entry.get("logit_B")
-            if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b)):
-                found[str(entry.get("mapping"))] = float(b) - float(a)  # type: ignore[arg-type]
-    if not {"map0", "map1"} <= found.keys() or not all(np.isfinite(list(found.values()))):
+            a, b = _finite(entry.get("logit_A")), _finite(entry.get("logit_B"))
+            if a is not None and b is not None and np.isfinite(b - a):
+                found[str(entry.get("mapping"))] = b - a
+    if not {"map0", "map1"} <= found.keys():
         fail(path, "mapping_logits does not hold finite logits of map0 and map1", number)
     return found["map0"], found["map1"]
 
@@ -259,10 +265,11 @@ def _output_row(path: Path, number: int, value: dict[str, Any]) -> dict[str, Any
     if texts["window"] not in WINDOW_NAMES:
         fail(path, f"unknown window {texts['window'][:40]!r}", number)
     map0, map1 = _logits(path, number, value)
-    p = value.get("p_ready")
+    p = _finite(value.get("p_ready"))
     expected = 1.0 / (1.0 + np.exp(-np.clip(0.5 * (map0 - map1), -700, 700)))
-    if not isinstance(p, (int, float)) or not abs(p - expected) <= _TOLERANCE:
-        fail(path, f"p_ready = {str(p)[:40]} is not the sigmoid of the mapping logits", number)
+    if p is None or not abs(p - expected) <= _TOLERANCE:
+        given = str(value.get("p_ready"))[:40]
+        fail(path, f"p_ready = {given} is not the sigmoid of the mapping logits", number)
     return {
         "task": texts["sid"],
         "episode": texts["episode_id"].zfill(EPISODE_WIDTH),

@@ -22,6 +22,7 @@ from pact_benchmark.hrc.admission import (
 )
 from pact_benchmark.hrc.names import in_order, label, short, task_label
 from pact_benchmark.hrc.recordings import Recordings
+from pact_benchmark.hrc.schema import EPISODE_TARGET
 from pact_benchmark.hrc.statistics import Floats, Strata, order_interval, task_mean_draws
 from pact_benchmark.study import Statistic, StudyResult, Table
 
@@ -34,11 +35,13 @@ METHODS: Mapping[str, tuple[str, Requirements]] = {
     "target_plus_proximity": ("Target + event proximity", Requirements.IDENTITY_TEMPORAL),
 }
 RELEASE_METHODS = {"combined": "target_plus_proximity"}
-CAVEATS = (
+CONSISTENCY_CAVEAT = (
     "Counts are over recorded episodes and describe agreement with the data set's reference "
-    "action, not task success; zero is no population guarantee.",
+    "action, not task success; zero is no population guarantee."
+)
+IDENTITY_CAVEAT = (
     "Identity evidence is the comparison of the queried target with the episode's own, so the "
-    "identity requirement removes every counterfactual error by definition.",
+    "identity requirement removes every counterfactual error by definition."
 )
 
 
@@ -108,7 +111,7 @@ def requirements_study(recordings: Recordings) -> StudyResult | None:
         Table("hrc_intervals", "Joint rule minus candidate evidence alone (95 % intervals)",
               pd.DataFrame(intervals),
               "Equal-task means; task-stratified resampling of whole episodes, 10,000 draws."),
-        Table("hrc_by_task", "Admissions by task", pd.DataFrame(tasks), " ".join(CAVEATS[:1])),
+        Table("hrc_by_task", "Admissions by task", pd.DataFrame(tasks), CONSISTENCY_CAVEAT),
     ]  # fmt: skip
     checks = _checks(recordings, found, intervals)
     if checks is not None:
@@ -225,9 +228,18 @@ def _task_rows(item: CheckpointAdmission) -> list[dict[str, object]]:
     return rows
 
 
+def query_caveats(recordings: Recordings) -> list[str]:
+    """Return what must be said with any count over these queries."""
+    notes = [CONSISTENCY_CAVEAT]
+    queries = recordings.queries
+    if ((queries["identity"] == "match") == (queries["target_kind"] == EPISODE_TARGET)).all():
+        notes.append(IDENTITY_CAVEAT)
+    return notes
+
+
 def caveat_note(recordings: Recordings, found: list[CheckpointAdmission]) -> str:
     """Return what must be said with the counts of these recordings."""
-    notes = list(CAVEATS)
+    notes = query_caveats(recordings)
     wrong: dict[str, set[tuple[str, str]]] = {}
     for item in found:
         rows = item.admit["target_plus_proximity"] & ~item.table.consistent
@@ -241,8 +253,6 @@ def caveat_note(recordings: Recordings, found: list[CheckpointAdmission]) -> str
             f"The inconsistent admissions of the joint rule are the same event for all "
             f"{len(wrong)} checkpoints: {events}."
         )
-    if recordings.simulated:
-        notes.insert(0, "Simulated recordings: no model and no camera produced these numbers.")
     return " ".join(notes)
 
 

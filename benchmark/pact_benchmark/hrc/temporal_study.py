@@ -29,7 +29,7 @@ from pact_benchmark.hrc.permutation import (
 )
 from pact_benchmark.hrc.proximity import HeldOutRules
 from pact_benchmark.hrc.recordings import Recordings
-from pact_benchmark.hrc.requirements_study import CAVEATS, all_five
+from pact_benchmark.hrc.requirements_study import CONSISTENCY_CAVEAT, all_five
 from pact_benchmark.hrc.schema import EARLY, PRE_EARLY, PROXIMAL
 from pact_benchmark.hrc.statistics import (
     Floats,
@@ -162,7 +162,7 @@ def _transfer(
                         "READY recall": here.recall,
                     }
                 )
-    note = " ".join((CAVEATS[0], CHANGE_CAVEAT))
+    note = " ".join((CONSISTENCY_CAVEAT, CHANGE_CAVEAT))
     title = "Leave-one-task-out temporal rules under fixed candidates and target identity"
     tables.append(Table("hrc_loto", title, pd.DataFrame(rows), note))
     tables.append(Table("hrc_loto_by_task", f"{title}, by task", pd.DataFrame(tasks), note))

@@ -178,6 +178,19 @@ def test_row_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         load_recordings(tmp_path / "long.parquet")
 
 
+def test_files_that_unpack_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small Parquet file that unpacks to a large table is refused while it is read."""
+    path = tmp_path / "dense.parquet"
+    rows = 20_000
+    frame = pd.DataFrame({**{k: [v] * rows for k, v in OUTPUT.items()}, "repeat": range(rows)})
+    frame["task"] = "t" * 1_000
+    frame.to_parquet(path)
+    assert path.stat().st_size < 1 << 20
+    monkeypatch.setattr(files, "BYTE_LIMIT", 1 << 20)
+    with pytest.raises(RecordError, match="unpacks to more than 1 MiB"):
+        load_recordings(path)
+
+
 def test_real_and_simulated_do_not_mix(simulated: Recordings, tmp_path: Path) -> None:
     """Neither one file nor one folder may mix real rows with simulated ones."""
     mixed = write(tmp_path / "mixed.jsonl", {**OUTPUT, "simulated": True}, {**OUTPUT, "repeat": 1})

@@ -221,7 +221,9 @@ def test_phase_predictions_give_the_published_area(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"p_ready": 0.123}, "p_ready = 0.123 is not the sigmoid"),
+        ({"p_ready": 10**400}, "p_ready = 1000"),
         ({"mapping_logits": []}, "mapping_logits"),
+        ({"mapping_logits": [{"mapping": "map0", "logit_A": 10**400, "logit_B": 1}]}, "mapping"),
         ({"mapping_logits": [{"mapping": "map0", "logit_A": "x", "logit_B": 1}]}, "mapping_logits"),
         ({"status": "failed"}, "status is 'failed'"),
         ({"parent_id": "0"}, "parent_id"),

@@ -74,6 +74,9 @@ def test_bad_episode_folders(tmp_path: Path) -> None:
     folder = read_episode_folder(root)
     with pytest.raises(RecordError, match="episode 000009"):
         skeleton(folder, pd.DataFrame({"episode": ["000009"]}), "mine")
+    (root / "meta" / "tasks.jsonl").write_text('{"task_index": "x", "task": "y"}\n')
+    with pytest.raises(RecordError, match=r"tasks\.jsonl, row 1: task_index"):
+        read_episode_folder(root)
     (root / "meta" / "info.json").write_text('{"fps": 0}')
     with pytest.raises(RecordError, match="fps"):
         read_episode_folder(root)
