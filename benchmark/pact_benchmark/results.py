@@ -16,14 +16,14 @@ import pandas as pd
 
 from pact_benchmark import plotting
 from pact_benchmark.store import PartWriter, RunFolder
-from pact_benchmark.study import Figure, Statistic, Study, StudyResult, Table
+from pact_benchmark.study import Figure, Statistic, StudyEntry, StudyResult, Table
 
 STATISTICS = "statistics.json"
 _PART = "study:"
 
 
 def write_result(
-    run: RunFolder, study: Study, result: StudyResult, key: str, started: float | None = None
+    run: RunFolder, study: StudyEntry, result: StudyResult, key: str, started: float | None = None
 ) -> None:
     """Write what a study found as one part of the run, then bring `statistics.json` up to date."""
     with run.part(_PART + study.id, key, started) as part:

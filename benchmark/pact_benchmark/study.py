@@ -93,13 +93,19 @@ class StudyContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
-    """A registered study."""
+class StudyEntry:
+    """How a result is listed in a run folder and in the report; `order` is its place there."""
 
     id: str
     title: str
     purpose: str
     order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Study(StudyEntry):
+    """A study of stored rows, run by `pact run` and `pact evaluate`."""
+
     function: Callable[[StudyContext], StudyResult]
 
 

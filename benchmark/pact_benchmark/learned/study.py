@@ -23,7 +23,7 @@ from pact_benchmark.learned.statistics import study_statistics
 from pact_benchmark.learned.tables import all_tables, scene_tables, sensitivity_table
 from pact_benchmark.results import result_current
 from pact_benchmark.store import RunFolder
-from pact_benchmark.study import Statistic, Study, StudyContext, StudyResult
+from pact_benchmark.study import Statistic, StudyEntry, StudyResult
 
 TITLES = {
     "hw.tmc": "HandWritten–TMC",
@@ -39,24 +39,17 @@ READING = (
 ORDER = 700
 
 
-def study_entry(name: str, title: str, purpose: str) -> Study:
-    """Return the entry under which the result of `pact learned` is stored in a run folder."""
-
-    def only_by_command(context: StudyContext) -> StudyResult:
-        raise NotImplementedError("run `pact learned`")
-
-    return Study(name, title, purpose, ORDER, only_by_command)
-
-
-PUBLISHED = study_entry(
+PUBLISHED = StudyEntry(
     "learned",
     "Learned multi-view predictions",
     "provenance reassignment on HandWritten, Scene15 and PIE outputs of TMC and RCML",
+    ORDER,
 )
-OWN = study_entry(
+OWN = StudyEntry(
     "learned_own",
     "Own per-view evidences",
     "provenance reassignment and coarsening of a user's own per-view evidences",
+    ORDER,
 )
 
 
@@ -147,7 +140,7 @@ def plan_key(plan: Plan, produced: Produced, seed_offset: int) -> dict[str, Any]
     return {"plan": asdict(plan), "evidences": details, "seed_offset": seed_offset}
 
 
-def stored_result(run: RunFolder, entry: Study, key: str) -> StudyResult | None:
+def stored_result(run: RunFolder, entry: StudyEntry, key: str) -> StudyResult | None:
     """Return the statistics of a finished result with the same key, or None."""
     if not result_current(run, entry.id, key):
         return None

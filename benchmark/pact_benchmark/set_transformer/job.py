@@ -6,6 +6,8 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import version
+from inspect import getsource
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ from pact_benchmark.studies.joint_holdout import (
     area_with_interval,
     operating_point,
 )
-from pact_benchmark.study import Figure, Statistic, Study, StudyContext, StudyResult, Table
+from pact_benchmark.study import Figure, Statistic, StudyEntry, StudyResult, Table
 from pact_benchmark.sweep.backends import run_shards
 from pact_benchmark.sweep.shards import JobStatus, ShardFolder, job_status
 
@@ -50,16 +52,11 @@ RULE = "set_transformer"
 _RECIPE = ("learning_rate", "weight_decay", "batch", "epochs", "patience", "improvement")
 
 
-def _only_by_command(context: StudyContext) -> StudyResult:
-    raise UsageError("the Set Transformer is a command of its own: run `pact set-transformer`")
-
-
-STUDY = Study(
+STUDY = StudyEntry(
     "set_transformer",
     "Set Transformer in the joint holdout",
     "How does a learned reference do on conditions and scenes that it has not seen?",
     335,
-    _only_by_command,
 )
 QUICK_STUDY = replace(STUDY, id="set_transformer_quick", title=f"{STUDY.title}: smoke test")
 
@@ -122,7 +119,7 @@ def run_training(
             file_digest(run.file("instances.parquet")),
             config.key("folds"),
             dict(plan.recipe),
-            code_key(),
+            training_code_key(),
         ]
     )
     shards = ShardFolder(run.path / FOLDER / ("quick" if quick else "models"), key, ".npy")
@@ -147,8 +144,17 @@ def run_training(
         part = np.load(io.BytesIO(shards.read(model.name)), allow_pickle=False)
         outputs.setdefault((model.condition, model.outer), []).append(part)
     result = summarise_training(benchmark, config, plan, outputs)
-    write_result(run, QUICK_STUDY if quick else STUDY, result, digest([key, sorted(tasks)]))
+    stored_as = QUICK_STUDY if quick else STUDY
+    write_result(run, stored_as, result, digest([key, sorted(tasks), code_key()]))
     return result
+
+
+def training_code_key() -> str:
+    """Return a digest of the code that a trained model depends on, torch's version included."""
+    from pact_benchmark.set_transformer import features, holdout, model, training
+
+    modules = (features, holdout, model, training)
+    return digest([version("torch"), *(getsource(module) for module in modules)])
 
 
 def _need_torch() -> None:

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pact_benchmark.errors import UsageError
 from pact_benchmark.plotting import RULE_STYLE, new_figure
-from pact_benchmark.study import Figure, Statistic, Study, StudyContext, StudyResult, Table
+from pact_benchmark.study import Figure, Statistic, StudyEntry, StudyResult, Table
 from pact_benchmark.sweep.design import FACTORS, SweepDesign
 from pact_benchmark.sweep.indices import Indices, sensitivity
 
@@ -30,16 +29,11 @@ FACTOR_LABEL = {
 }
 
 
-def _only_by_command(context: StudyContext) -> StudyResult:
-    raise UsageError("the sweep is a command of its own: run `pact sweep`")
-
-
-SOBOL = Study(
+SOBOL = StudyEntry(
     "sobol",
     "Sensitivity sweep",
     "Do the ranges and the ordering of the rules hold over settings of the opinion generator?",
     400,
-    _only_by_command,
 )
 
 
