@@ -18,10 +18,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Roll a scene out, decide at every step and draw the panel at one time."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--backend", default="auto", help="kinematic, physx or auto")
-    parser.add_argument("--scene", default="scene_009")
-    parser.add_argument("--condition", default="adversarial_consensus_wrong")
+    parser.add_argument("--scene", default="scene_001")
+    parser.add_argument("--condition", default="overconfident_contradictory_sources")
     parser.add_argument("--label", default="N", help="commanded contract")
-    parser.add_argument("--threshold", type=float, default=0.4)
+    parser.add_argument("--threshold", type=float, default=0.3)
     parser.add_argument("--time", type=float, default=None, help="time of the picture [s]")
     parser.add_argument("--output", type=Path, default=ROOT / "docs/images/isaac-panel.png")
     parser.add_argument("--dpi", type=int, default=110)

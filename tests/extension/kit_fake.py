@@ -18,6 +18,7 @@ import sys
 import types
 import weakref
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -512,7 +513,7 @@ class FakePhysics:
     def _move(self) -> None:
         if self.targets is None:
             return
-        model = build_model(scene_of_stage(self.kit.stage))
+        model = _model_of(scene_of_stage(self.kit.stage))
         grasp = UsdPhysics.Joint(self.kit.stage.GetPrimAtPath(GRASP_PATH))
         ideal = KinematicSimulator()
         ideal.open(model, round(1.0 / self.kit.dt))
@@ -648,6 +649,11 @@ class FakePhysics:
                 physics.targets = np.asarray(positions, dtype=np.float64)[0]
 
         return {"RigidPrim": RigidPrim, "Articulation": Articulation}
+
+
+@cache
+def _model_of(spec: SceneSpec) -> SceneModel:
+    return build_model(spec)
 
 
 def _joints(stage: Usd.Stage) -> list[str]:

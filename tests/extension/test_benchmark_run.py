@@ -98,3 +98,16 @@ def test_a_failing_scene_does_not_stop_the_others(tmp_path):
     assert again.exit_code == 0
     assert not list(tmp_path.glob("scenes/*.failed.txt"))
     assert {row["scene_id"] for row in rows(tmp_path, "instances")} == {"scene_001", "scene_002"}
+
+
+def test_pact_import_takes_the_run_up(run, pact, tmp_path):
+    """`pact import` makes a run folder of it, with the same rows."""
+    import pandas as pd
+
+    folder, summary = run
+    result = pact("import", folder, "--output", tmp_path / "imported")
+    assert result.returncode == 0, result.stderr
+    imported = pd.read_parquet(tmp_path / "imported" / "instances.parquet")
+    assert len(imported) == summary.rows
+    assert list(imported["record_id"]) == [row["record_id"] for row in rows(folder, "instances")]
+    assert len(pd.read_parquet(tmp_path / "imported" / "observations.parquet")) == 20

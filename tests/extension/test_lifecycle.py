@@ -181,6 +181,7 @@ def test_decisions_match_the_kinematic_backend(kit):
     for row, oracle in zip(own, expected, strict=True):
         for name in ("hand_object_distance", "clearance", "path_clearance", "separation_margin"):
             assert getattr(row, name) == pytest.approx(getattr(oracle, name), abs=5e-3), name
+        assert row.closing_speed == pytest.approx(oracle.closing_speed, abs=2e-3)
         assert row.occlusion == pytest.approx(oracle.occlusion, abs=0.1)
         assert row.backend == "isaac"
 

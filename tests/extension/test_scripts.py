@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from pact_scenes.catalogue import load_catalogue, select_scenes
+from pact_scenes.model import build_model
+from pact_scenes.rollout import roll_out
 from tests.conftest import ROOT
 from tests.extension.kit_fake import FakeKit
 
@@ -91,6 +94,25 @@ def test_isaac_smoke_fails_on_another_engine(kit, capsys):
     manager.get_active_physics_engine = classmethod(lambda cls: "newton")
     assert run("isaac_smoke") == 1
     assert "FAIL  version: CapabilityError: the engine is newton" in capsys.readouterr().out
+
+
+@pytest.mark.physx
+def test_reference_of_the_smoke_check_is_current():
+    """The stored observations are what the `physx` backend observes now."""
+    from pact_scenes.simulators import available_backends, open_simulator
+
+    if available_backends()["physx"] is not None:
+        pytest.skip(available_backends()["physx"])
+    stored = ROOT / "extension" / "pact.handover" / "data" / "reference.jsonl"
+    rows = [json.loads(line) for line in stored.read_text().splitlines()]
+    scenes = sorted({row["scene_id"] for row in rows})
+    assert len(rows) == 10 * len(scenes)
+    model = build_model(select_scenes(load_catalogue(), scenes[:1])[0])
+    with open_simulator("physx") as simulator:
+        now = roll_out(model, simulator, transfer=False).observations
+    for row, observation in zip(rows[:10], now, strict=True):
+        for name in ("hand_object_distance", "clearance", "closing_speed", "tracking_error"):
+            assert row[name] == pytest.approx(getattr(observation, name), abs=1e-4), name
 
 
 def test_scripts_say_when_isaac_sim_is_missing(tmp_path):

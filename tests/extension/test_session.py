@@ -53,11 +53,11 @@ def test_steps_at_decision_times_are_rows_of_the_benchmark(tmp_path, backend):
     assert all(record.benchmark for record in records)
     for record, row in zip(records, expected.observations, strict=True):
         for name in ("time", "hand_object_distance", "clearance", "path_clearance"):
-            within = 1e-9 if backend == "kinematic" else 3e-3
+            within = 1e-9 if backend == "kinematic" else 1e-5
             assert getattr(record.observation, name) == pytest.approx(
                 getattr(row, name), abs=within
             ), name
-        assert record.observation.closing_speed == pytest.approx(row.closing_speed, abs=0.05)
+        assert record.observation.closing_speed == pytest.approx(row.closing_speed, abs=1e-3)
         assert record.observation.backend == row.backend
 
 

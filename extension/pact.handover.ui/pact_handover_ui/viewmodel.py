@@ -19,12 +19,6 @@ READOUTS = (
     ("separation_margin", "Separation margin", "m"),
     ("occlusion", "Occlusion", ""),
 )
-CHECK_WORDS = {
-    "command_consistency": "Command consistency",
-    "source_validity": "Source validity",
-    "risk_support": "Risk support",
-    "component_corroboration": "Component corroboration",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +235,7 @@ def _rule_row(rule: RuleView, lead: RuleView) -> RuleRow:
         score=f"{rule.score:.3f}",
         peak=f"{max(rule.posterior):.3f}",
         look=OUTCOMES[rule.outcome],
-        check=CHECK_WORDS.get(rule.check or "", rule.check or ""),
+        check=(rule.check or "").replace("_", " ").capitalize(),
         agrees=(rule.contract, rule.outcome) == (lead.contract, lead.outcome),
     )
 

@@ -47,8 +47,8 @@ def to_xyzw(quaternion: Array) -> Array:
 class IsaacScene:
     """The bodies of one scene on the open stage: command them before a step, read them after.
 
-    The human's bodies are kinematic and moved by setting their poses, so their velocities are
-    differences of what was read; all others are read from the physics.
+    The human's bodies are kinematic and moved by setting their poses, so the physics does not know
+    their velocities: these are differences of the last two commands. All else is read.
 
     Args:
         stage: The open stage, authored for `model`.
@@ -69,7 +69,8 @@ class IsaacScene:
         self._robot = Articulation(_articulation_root(stage))
         self._joints: list[int] | None = None
         self._contacts: Any = None
-        self._last: tuple[float, Array] | None = None
+        self._start = model.planned_poses(0.0)[0][self._human]
+        self._before = self._now = self._start
 
     def ready(self) -> bool:
         """Whether the physics holds the bodies; before that, reads give authored poses only."""
@@ -87,17 +88,25 @@ class IsaacScene:
             positions=np.asarray(human_position, dtype=np.float32),
             orientations=np.asarray(to_wxyz(human_quaternion), dtype=np.float32),
         )
+        self._before, self._now = self._now, np.asarray(human_position, dtype=np.float64)
 
-    def state(self, time: float, dt: float) -> SceneState:
-        """Return poses, velocities and the contact force; `dt` is the physics step [s]."""
+    def rest(self) -> None:
+        """Say that the coming step has no command: the human stays where it is."""
+        self._before = self._now
+
+    def state(self, time: float, dt: float, span: float | None = None) -> SceneState:
+        """Return poses, velocities and the contact force.
+
+        Args:
+            time: Now [s].
+            dt: Duration of a physics step [s].
+            span: Time since the last command was given [s]; one step by default.
+        """
         places, turns = self._bodies.get_world_poses()
         rates, spins = self._bodies.get_velocities()
         position = places.numpy().astype(np.float64)
         velocity = rates.numpy().astype(np.float64)
-        if self._last is not None and time > self._last[0]:
-            moved = position[self._human] - self._last[1][self._human]
-            velocity[self._human] = moved / (time - self._last[0])
-        self._last = (time, position)
+        velocity[self._human] = (self._now - self._before) / (span or dt)
         return SceneState(
             time=time,
             position=position,
@@ -127,8 +136,9 @@ class IsaacScene:
                 joint.CreateJointEnabledAttr().Set(enabled)
 
     def rewind(self) -> None:
-        """Undo a release and forget the last read, for another run from the start."""
-        self._last, self._contacts, self._joints = None, None, None
+        """Undo a release and forget what the physics had, for another run from the start."""
+        self._contacts, self._joints = None, None
+        self._before = self._now = self._start
         session = self._stage.GetSessionLayer()
         for path in (GRASP_PATH, RECEIVE_PATH):
             spec = session.GetPropertyAtPath(f"{path}.physics:jointEnabled")
@@ -145,8 +155,9 @@ class IsaacSimulator:
     def __init__(self) -> None:
         self._scene: IsaacScene | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._dt = 0.0
+        self._dt = self._span = 0.0
         self._steps = 0
+        self._commanded = False
 
     def open(self, model: SceneModel, physics_rate: int) -> None:
         """Author the stage, open it and start the physics."""
@@ -166,6 +177,7 @@ class IsaacSimulator:
         timeline.commit()
         SimulationManager.initialize_physics()
         self._dt, self._steps = 1.0 / physics_rate, 0
+        self._span, self._commanded = self._dt, False
         found = float(SimulationManager.get_physics_dt())
         if abs(found - self._dt) > 1e-9:
             raise SimulationError(f"physics steps take {found} s instead of {self._dt} s")
@@ -175,13 +187,17 @@ class IsaacSimulator:
     def command(self, joints: Array, human_position: Array, human_quaternion: Array) -> None:
         """Set what the next steps aim for."""
         self._opened().command(joints, human_position, human_quaternion)
+        self._commanded = True
 
     def step(self, count: int = 1) -> None:
         """Advance by physics steps; nothing is rendered."""
-        self._opened()
+        scene = self._opened()
+        if not self._commanded:
+            scene.rest()
         for _ in range(count):
             SimulationManager.step()
         self._steps += count
+        self._span, self._commanded = count * self._dt, False
 
     def release(self) -> None:
         """Open the grasp."""
@@ -189,7 +205,7 @@ class IsaacSimulator:
 
     def state(self) -> SceneState:
         """Return the current state."""
-        return self._opened().state(self._steps * self._dt, self._dt)
+        return self._opened().state(self._steps * self._dt, self._dt, self._span)
 
     def close(self) -> None:
         """Stop the physics and forget the scene; the empty application stays."""
