@@ -32,7 +32,7 @@ from pact_core.decision import (
 from pact_core.fusion import DEFAULT_OPTIONS, FusionOptions, fuse
 from pact_core.provenance import Partition, components
 from pact_core.scalar_rules import SCALAR_RULES, Case, Outcome
-from pact_core.sources import GEOMETRY, LANGUAGE, RISK, Source, number, opinion_vector
+from pact_core.sources import GEOMETRY, LANGUAGE, RISK, Source, number, opinion_vector, total
 
 _FLOAT = {float}
 
@@ -160,10 +160,10 @@ def read(source: Source, names: tuple[str, ...]) -> Reading:
         quality = number(quality)
     if type(conflict) is not float:
         conflict = number(conflict)
-    total = sum(values)
-    sound = SUM_LOW <= total <= SUM_HIGH and min(values) >= 0.0 and source.declared_valid
+    mass = total(values)
+    sound = SUM_LOW <= mass <= SUM_HIGH and min(values) >= 0.0 and source.declared_valid
     if sound:
-        p = [value / total for value in values]
+        p = [value / mass for value in values]
         peak = max(p)
         top = p.index(peak)
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import exp, isfinite, log
+from operator import add
 from typing import NamedTuple
 
 from pact_core.decision import Reading
@@ -22,7 +23,7 @@ from pact_core.rules import (
     POOLING_QUALITY,
     undeclared_roles,
 )
-from pact_core.sources import HANDOVER_ROLES, Source, number
+from pact_core.sources import HANDOVER_ROLES, Source, number, total
 
 Vector = list[float]
 
@@ -77,36 +78,39 @@ class Outcome(NamedTuple):
 
 
 def _normalise(weight: Vector) -> Vector:
-    total = sum(weight)
-    if total > 0.0:
-        return [value / total for value in weight]
+    mass = total(weight)
+    if mass > 0.0:
+        return [value / mass for value in weight]
     return [1.0 / len(weight)] * len(weight)
 
 
 def _project_ratio(ratio: Vector, *, peak_score: bool) -> Outcome:
-    frame = 1.0 / (1.0 + sum(ratio))
+    frame = 1.0 / (1.0 + total(ratio))
     share = 1.0 / len(ratio)
     posterior = [(value + share) * frame for value in ratio]
     return Outcome(posterior, None if peak_score else 1.0 - frame, None, frame)
 
 
 def _add(vectors: Sequence[Vector]) -> Vector:
-    return list(vectors[0]) if len(vectors) == 1 else list(map(sum, zip(*vectors, strict=True)))
+    result = vectors[0]
+    for vector in vectors[1:]:
+        result = list(map(add, result, vector))
+    return result
 
 
-def _dirichlet(case: Case, total: Vector) -> Outcome:
+def _dirichlet(case: Case, evidence: Vector) -> Outcome:
     """Project cumulative evidence with base rate a and prior strength W."""
-    contracts, options = len(total), case.options
+    contracts, options = len(evidence), case.options
     strength = float(contracts) if options.prior_strength is None else options.prior_strength
-    norm = strength + sum(total)
+    norm = strength + total(evidence)
     vacuity = strength / norm
     if options.base_rate is None:
         prior = strength / contracts
-        posterior = [(value + prior) / norm for value in total]
+        posterior = [(value + prior) / norm for value in evidence]
     else:
-        pairs = zip(total, options.base_rate, strict=True)
+        pairs = zip(evidence, options.base_rate, strict=True)
         posterior = [(value + rate * strength) / norm for value, rate in pairs]
-    return Outcome(posterior, 1.0 - vacuity, total, vacuity)
+    return Outcome(posterior, 1.0 - vacuity, evidence, vacuity)
 
 
 def _pact(case: Case) -> Outcome:
@@ -138,12 +142,12 @@ def _representative(case: Case) -> Outcome:
 
 
 def _quality_weighted(case: Case) -> Outcome:
-    total = [0.0] * case.contracts
+    mean = [0.0] * case.contracts
     for reading in case.readings:
         if reading.present:
             weight = reading.quality
-            total = [t + weight * value for t, value in zip(total, reading.p, strict=True)]
-    return Outcome(_normalise(total))
+            mean = [m + weight * value for m, value in zip(mean, reading.p, strict=True)]
+    return Outcome(_normalise(mean))
 
 
 def _product(case: Case) -> Outcome:
@@ -194,11 +198,11 @@ def _global_cautious(case: Case) -> Outcome:
 
 def _hierarchy_cautious(case: Case) -> Outcome:
     ratios = _cautious_ratios(case)
-    total = [1.0] * case.contracts
+    product = [1.0] * case.contracts
     for group in case.groups():
         widest = [max(column) for column in zip(*(ratios[i] for i in group), strict=True)]
-        total = [t * (1.0 + value) for t, value in zip(total, widest, strict=True)]
-    return _project_ratio([value - 1.0 for value in total], peak_score=False)
+        product = [q * (1.0 + value) for q, value in zip(product, widest, strict=True)]
+    return _project_ratio([value - 1.0 for value in product], peak_score=False)
 
 
 def _pool(case: Case, links: Sequence[int]) -> Outcome:
@@ -211,10 +215,10 @@ def _pool(case: Case, links: Sequence[int]) -> Outcome:
     ]
     weights = [exp(logit) for logit in logits]
     roles = tuple(reading.role for reading in case.readings)
-    total = sum(weights) + undeclared_roles(roles) * exp(-POOLING_MISSING)
+    everything = total(weights) + undeclared_roles(roles) * exp(-POOLING_MISSING)
     pooled = [0.0] * case.contracts
     for weight, reading in zip(weights, case.readings, strict=True):
-        share = weight / total
+        share = weight / everything
         pooled = [
             value + share * log(max(p, LOG_FLOOR))
             for value, p in zip(pooled, reading.p, strict=True)

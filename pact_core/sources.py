@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import nan
+from operator import add
 
 STALE = "stale_previous_command"
 """Command status of a language source that carries the previous command over."""
@@ -79,6 +81,11 @@ class Source:
             raise ValueError(
                 f"source {self.role!r} has no parents; every source needs at least one"
             )
+
+
+def total(values: Iterable[float]) -> float:
+    """Return the plain left-to-right sum, the batched kernels' (``sum`` compensates since 3.12)."""
+    return reduce(add, values, 0.0)
 
 
 def number(value: object) -> float:

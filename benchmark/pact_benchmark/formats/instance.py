@@ -27,7 +27,7 @@ class Instance(NamedTuple):
 @cache
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of instances, decisions and error objects."""
-    text = files("pact_benchmark.formats").joinpath("decide.schema.json").read_text("utf-8")
+    text = files("pact_benchmark.formats").joinpath("data", "decide.schema.json").read_text("utf-8")
     document: dict[str, Any] = json.loads(text)
     return document
 
