@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,8 +99,8 @@ def _meet_sum(evidence: Floats, group: npt.NDArray[np.int64]) -> Floats:
     return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
 
 
-def fused_ready(panel: Panel) -> dict[str, tuple[Floats, Floats | None]]:
-    """Return fused p(READY) and, for PACT, the budget, of every operator.
+def fused_ready(panel: Panel) -> dict[str, tuple[Floats, Floats]]:
+    """Return fused p(READY) and the evidence budget (NaN where there is none) of every operator.
 
     The operators take each checkpoint at half weight: belief (or mass) p/2, uncertainty (or mass
     of the frame) 1/2. Hierarchy-matched cautious fusion takes the minimum of the weights within a
@@ -112,10 +113,11 @@ def fused_ready(panel: Panel) -> dict[str, tuple[Floats, Floats | None]]:
     cautious = np.stack([ratio[:, panel.group == g].min(axis=1) for g in families], axis=1)
     clipped = np.clip(p, 1e-12, 1.0 - 1e-12)
     odds = np.clip((np.log(clipped) - np.log1p(-clipped)).sum(axis=1), -60.0, 60.0)
-    results: dict[str, tuple[Floats, Floats | None]] = {
-        "product": (1.0 / (1.0 + np.exp(-odds)), None),
-        "nested_dirichlet": (_composed(ratio), None),
-        "hier_cautious": (_composed(cautious), None),
+    none = np.full(len(p), np.nan)
+    results: dict[str, tuple[Floats, Floats]] = {
+        "product": (1.0 / (1.0 + np.exp(-odds)), none),
+        "nested_dirichlet": (_composed(ratio), none),
+        "hier_cautious": (_composed(cautious), none),
     }
     evidence = evidence_of(p)
     size = len(panel.checkpoints)
@@ -217,12 +219,15 @@ def _operators(
 ) -> None:
     fused = fused_ready(panel)
     family_p, family_budget = fused[FAMILY]
-    assert family_budget is not None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios = {
+            name: float((budget / family_budget).mean()) for name, (_, budget) in fused.items()
+        }
     # A retained row counts as wrong when the reference is NOT READY; rows rank by fused p(READY).
     risk = (~panel.ready).astype(float)
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     areas: dict[str, float] = {}
-    for name, (p, budget) in fused.items():
+    for name, (p, _) in fused.items():
         correct = (p >= 0.5) == panel.ready
         truth = np.clip(np.where(panel.ready, p, 1.0 - p), 1e-12, 1.0)
         areas[name] = ncsaurc(p, risk)
@@ -234,16 +239,15 @@ def _operators(
                 "Brier": float((2.0 * (p - panel.ready) ** 2).mean()),
                 "ECE": quantile_ece(np.maximum(p, 1.0 - p), correct),
                 "ncsAURC": areas[name],
-                "Budget ratio": float("nan") if budget is None
-                else float((budget / family_budget).mean()),
+                "Budget ratio": ratios[name],
                 "ℓ1 drift": float((2.0 * np.abs(p - family_p)).mean()),
             }
         )  # fmt: skip
-    table = pd.DataFrame(rows).set_index(pd.Index(list(fused)))
+    places = list(fused)
     n = len(panel.frame)
 
     def cell(name: str, column: str) -> Statistic:
-        return Statistic(float(table.loc[name, column]), n=n)  # type: ignore[arg-type]
+        return Statistic(float(rows[places.index(name)][column]), n=n)
 
     low, high = _area_interval(panel, fused["nested_dirichlet"][0], family_p, risk, draws)
     compared = [areas[name] for name in COMPARED]

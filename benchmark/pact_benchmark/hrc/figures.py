@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -134,7 +135,8 @@ def _whiskers(
     high = np.array([v if e.high is None else e.high for v, e in zip(value, entries, strict=True)])
     spread = np.maximum(np.stack([value - low, high - value]), 0.0)
     style = "-" if line else "none"
-    axes.errorbar(at, value, yerr=spread, capsize=2.5, linestyle=style, label=text, **look)  # type: ignore[arg-type]
+    options: dict[str, Any] = {**look, "label": text, "linestyle": style}
+    axes.errorbar(at, value, yerr=spread, capsize=2.5, **options)
 
 
 def pairing_figure(
@@ -255,7 +257,8 @@ def _violin(axes: Axes, values: np.ndarray, at: float, colour: str) -> None:
         parts = axes.violinplot(
             [values], positions=[at], widths=0.34, showextrema=False, orientation="horizontal"
         )
-        for body in parts["bodies"]:  # type: ignore[attr-defined]
+        bodies: Any = parts["bodies"]
+        for body in bodies:
             body.set(facecolor=colour, alpha=0.85, edgecolor="none")
     axes.plot([np.median(values)] * 2, [at - 0.1, at + 0.1], color="white", linewidth=1.8)
 
@@ -264,7 +267,11 @@ def _trade_point(axes: Axes, early: np.ndarray, late: np.ndarray, index: int, ta
     proximal = np.r_[np.zeros(len(early), bool), np.ones(len(late), bool)]
     area = auroc(np.r_[early, late], proximal)
     error = 0.5 * (float((early >= 0.5).mean()) + float((late < 0.5).mean()))
-    axes.plot([area], [error], linestyle="none", label=task_label(task), **_look(index))  # type: ignore[arg-type]
+    look = _look(index)
+    axes.plot(
+        [area], [error], color=look["color"], marker=look["marker"], linestyle="",
+        label=task_label(task),
+    )  # fmt: skip
 
 
 def multiplicity_figure(frame: pd.DataFrame) -> Figure:

@@ -98,23 +98,22 @@ def published_ids() -> list[str]:
 
 def coverage_table(computed: Collection[str]) -> pd.DataFrame:
     """Return how many published figures each kind of recording gave, and which are missing."""
-    rows: dict[str, dict[str, object]] = {}
+    ids: dict[str, list[str]] = {}
     for name in published_ids():
         need = need_of(name)
-        files = need.files if need is not None else "–"
-        row = rows.setdefault(
-            files, {"Recordings": files, "Computed": 0, "Missing": 0, "Missing ids": []}
+        ids.setdefault(need.files if need is not None else "–", []).append(name)
+    rows = []
+    for files, names in ids.items():
+        missing = [name for name in names if name not in computed]
+        rows.append(
+            {
+                "Recordings": files,
+                "Computed": len(names) - len(missing),
+                "Missing": len(missing),
+                "Missing ids": _shown(missing),
+            }
         )
-        if name in computed:
-            row["Computed"] = int(str(row["Computed"])) + 1
-        else:
-            row["Missing"] = int(str(row["Missing"])) + 1
-            missing = row["Missing ids"]
-            assert isinstance(missing, list)
-            missing.append(name)
-    frame = pd.DataFrame(list(rows.values()))
-    frame["Missing ids"] = [_shown(names) for names in frame["Missing ids"]]
-    return frame
+    return pd.DataFrame(rows)
 
 
 def _shown(names: list[str], limit: int = 4) -> str:

@@ -99,8 +99,9 @@ def _need(path: Path, good: Any, text: Callable[[int], str]) -> None:
 
 def _filled(path: Path, frame: pd.DataFrame, *names: str) -> None:
     for name in names:
-        text = f"{name} is empty"
-        _need(path, frame[name] != "", lambda _, text=text: text)  # type: ignore[misc]
+        filled = (frame[name] != "").to_numpy()
+        if not filled.all():
+            fail(path, f"{name} is empty", int((~filled).argmax()) + 1)
 
 
 def _episode(events: pd.Series) -> pd.Series:

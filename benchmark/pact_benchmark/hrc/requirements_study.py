@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,7 +91,7 @@ def requirements_study(recordings: Recordings) -> StudyResult | None:
     statistics: dict[str, Statistic] = {}
     panel: list[dict[str, object]] = []
     retention: list[dict[str, object]] = []
-    intervals: list[dict[str, object]] = []
+    intervals: list[dict[str, Any]] = []
     tasks: list[dict[str, object]] = []
     draws_of: dict[tuple[str, ...], Mapping[str, Floats]] = {}
     for item in found:
@@ -150,7 +151,7 @@ def _add_counts(
 
 def _contrasts(
     item: CheckpointAdmission, strata: Strata, draws: Mapping[str, Floats]
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     """Return joint minus candidate-only rates: inconsistent, consistent, READY recall."""
     table = item.table
     change = item.admit["target_plus_proximity"].astype(float) - item.admit["candidate_only"]
@@ -160,7 +161,7 @@ def _contrasts(
         "correct_all": (table.frame, np.where(table.consistent, change, 0.0)),
         "ready_factual_recall": (ready, change[table.consistent]),
     }
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for name, (frame, value) in measures.items():
         once = {task: np.ones((1, len(strata.episodes[task]))) for task in strata.tasks}
         point = float(task_mean_draws(frame, value, strata, once)[0])
@@ -171,13 +172,13 @@ def _contrasts(
 
 def _add_retention(
     item: CheckpointAdmission,
-    contrast: dict[str, object],
+    contrast: dict[str, Any],
     statistics: dict[str, Statistic],
     rows: list[dict[str, object]],
 ) -> None:
     name = short(item.checkpoint)
     alone, joint = item.counts("candidate_only"), item.counts("target_plus_proximity")
-    point, low, high = (100.0 * float(contrast[key]) for key in ("Point", "Low", "High"))  # type: ignore[arg-type]
+    point, low, high = (100.0 * float(contrast[key]) for key in ("Point", "Low", "High"))
     difference = Statistic(point, low, high, alone.queries)
     prefix = f"retention_table.{name}"
     statistics |= {
@@ -257,7 +258,7 @@ def caveat_note(recordings: Recordings, found: list[CheckpointAdmission]) -> str
 
 
 def _checks(
-    recordings: Recordings, found: list[CheckpointAdmission], intervals: list[dict[str, object]]
+    recordings: Recordings, found: list[CheckpointAdmission], intervals: list[dict[str, Any]]
 ) -> Table | None:
     """Compare with the result tables that came with the recordings."""
     rows = []
@@ -295,11 +296,9 @@ def _row_agrees(row: dict[str, str], found: Mapping[str, CheckpointAdmission]) -
     )  # fmt: skip
 
 
-def _interval_agrees(
-    row: dict[str, str], ours: Mapping[tuple[object, object], dict[str, object]]
-) -> bool:
+def _interval_agrees(row: dict[str, str], ours: Mapping[tuple[str, str], dict[str, Any]]) -> bool:
     mine = ours.get((label(row["model"]), row["metric"]))
     if mine is None:
         return False
     pairs = (("Point", "point"), ("Low", "ci95_low"), ("High", "ci95_high"))
-    return all(abs(float(mine[a]) - float(row[b])) < 1e-12 for a, b in pairs)  # type: ignore[arg-type]
+    return all(abs(float(mine[a]) - float(row[b])) < 1e-12 for a, b in pairs)
