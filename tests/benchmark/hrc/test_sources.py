@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,8 @@ from pact_benchmark.hrc.lerobot import events_from_subtasks, read_episode_folder
 from pact_benchmark.hrc.load import load_recordings
 from pact_benchmark.hrc.provenance import apply_prov, output_name
 from pact_benchmark.hrc.recordings import Recordings
+
+Command = Callable[..., CompletedProcess[str]]
 
 
 def write_lerobot(root: Path, version: int) -> Path:
@@ -138,3 +142,15 @@ def test_bad_prov_documents(simulated: Recordings, tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(RecordError, match=message):
             apply_prov(simulated, path)
+
+
+def test_skeleton_command(pact: Command, tmp_path: Path) -> None:
+    """`pact hrc --skeleton` writes rows that lack only the log odds."""
+    root = write_lerobot(tmp_path / "set", 3)
+    done = pact("hrc", "--skeleton", str(root), "--output", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out" / "skeleton.jsonl").read_text().splitlines()
+    first = json.loads(lines[0])
+    assert len(lines) == 10 * 2 * 4
+    assert first["log_odds_map0"] is None
+    assert (first["camera"], first["episode"]) == ("front", "000000")
