@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from pact_scenes.model import build_model
+from pact_scenes.catalogue import SceneSpec
+from pact_scenes.model import SceneModel, build_model
 from pact_scenes.simulators.kinematic import KinematicSimulator
 from pact_scenes.stage import GRASP_PATH, ROBOT_PATH, scene_of_stage
 from pact_scenes.transforms import matrix_from_quaternion
