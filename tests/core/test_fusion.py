@@ -198,6 +198,44 @@ def test_evidence_adapter_uses_reliability_and_scales(data):
     np.testing.assert_allclose(fused.evidence[1], 2.0 * kappa * total, rtol=1e-9, atol=1e-12)
 
 
+def test_near_copies_move_mass_and_lower_the_budget():
+    """Copies with an opinion of their own keep the parents and can only take evidence away."""
+    rng = np.random.default_rng(2)
+    batch = SourceBatch.build(
+        rng.dirichlet(np.ones(5), (20, 3)), 0.9, 0.1, component=[0, 1, 1], roles=HANDOVER_ROLES
+    )
+    moved = np.roll(batch.opinion[:, 1], 1, axis=-1)
+    near = batch.replicate(1, 3, opinion=moved)
+    np.testing.assert_array_equal(near.opinion[:, 4], moved)
+    np.testing.assert_array_equal(near.opinion[:, :3], batch.opinion)
+    before, after = fuse(batch).evidence, fuse(near).evidence
+    expected = (
+        8.0
+        * 0.81
+        * (
+            batch.opinion[:, 0]
+            + np.minimum(np.minimum(*batch.opinion[:, 1:].swapaxes(0, 1)), moved)
+        )
+    )
+    np.testing.assert_allclose(after, expected, atol=1e-12)
+    assert (after <= before + 1e-12).all()
+
+
+def test_supporters_are_observed_sources_that_lead_with_the_contract():
+    """Membership follows the leading contract, with ties to the earlier one."""
+    sources = [
+        Source("language", [0.4, 0.4, 0.2, 0.0, 0.0], 1.0, 0.0, {"a"}),
+        Source("geometry", [0.1, 0.9, 0.0, 0.0, 0.0], 1.0, 0.0, {"b"}),
+        Source("risk", [1.0, 0.0, 0.0, 0.0, 0.0], 1.0, 0.0, {"c"}, available=False),
+    ]
+    batch = SourceBatch.from_instances([sources, sources])
+    assert batch.supporters(0).tolist() == [[True, False, False]] * 2
+    assert batch.supporters(np.array([1, 2])).tolist() == [[False, True, False], [False] * 3]
+    assert batch.observed().tolist() == [[True, True, False]] * 2
+    assert batch.base_eligible().all()
+    assert not batch.base_eligible(minimum=3).any()
+
+
 BRIDGED = ({"a"}, {"a", "b"}, {"b"})
 
 
