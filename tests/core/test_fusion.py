@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -236,6 +237,21 @@ def test_supporters_are_observed_sources_that_lead_with_the_contract():
     assert not batch.base_eligible(minimum=3).any()
 
 
+def test_partitions_can_be_replaced():
+    """Labels for all instances or per instance give the evidence of their own partition."""
+    rng = np.random.default_rng(4)
+    batch = SourceBatch.build(
+        rng.dirichlet(np.ones(5), (6, 3)), 0.9, 0.1, component=[0, 1, 1], roles=HANDOVER_ROLES
+    )
+    labels = np.array([[0, 1, 2], [0, 0, 0], [5, 5, 1]] * 2)
+    mixed = fuse(batch.with_component(labels)).evidence
+    for row, label in enumerate(labels):
+        alone = fuse(batch.with_component(label)).evidence
+        np.testing.assert_array_equal(mixed[row], alone[row])
+        vectors = 8.0 * 0.81 * batch.opinion[row]
+        np.testing.assert_allclose(mixed[row], cumulative(vectors, label), atol=1e-12)
+
+
 BRIDGED = ({"a"}, {"a", "b"}, {"b"})
 
 
@@ -343,6 +359,10 @@ def test_wrong_calls_raise_at_once():
         FusionOptions(prior_strength=0.0)
     with pytest.raises(ValueError, match="opinion has shape"):
         SourceBatch.build(np.full((4, 2, 3), 0.2), 1.0, 0.0, component=[0, 1], roles=("a", "b"))
+    with pytest.raises(ValueError, match="component has shape"):
+        replace(batch, component=np.zeros((4, 3), dtype=int))
+    with pytest.raises(ValueError, match="replicate needs"):
+        batch.replicate(0, 0)
     with pytest.raises(ValueError, match="finite and nonnegative"):
         fuse_evidence([[-1.0, 2.0]], [0])
     with pytest.raises(ValueError, match="no 'language' source"):
