@@ -36,6 +36,8 @@ _HELD_CLEARANCE: Final = 0.025
 """Smallest planned distance of the held object from the human, but for the reaching arm [m]."""
 _SIDES: Final = (0.0, 30.0, -30.0, 60.0, -60.0)
 """From where the hand may touch the object, about the vertical [deg]."""
+_LONGEST_REACH: Final = 0.985
+"""Largest share of the arm's length that a hand may be away from its shoulder."""
 _OWN_CLEARANCE: Final = 0.008
 """Smallest distance of the human's arms to each other and to the trunk [m]."""
 
@@ -79,8 +81,12 @@ def place_human(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
 def _approach_gap(model: SceneModel) -> float:
     """Least distance of arm and human over the approach and while the hand closes [m].
 
-    While it closes half the distance will do.
+    While it closes half the distance will do. Places that the hand cannot reach count as lost.
     """
+    shoulder = model.plan.figure(model.spec).shoulder(model.spec.receiving_hand)
+    wanted = np.array([model.plan.hand_start, model.plan.hand_goal, model.plan.hand_touch])
+    if np.linalg.norm(wanted - shoulder, axis=-1).max() > _LONGEST_REACH * ARM_REACH:
+        return -1.0
     approach = path_clearance(model, whole=True, samples=30)
     if approach < _LEAST_CLEARANCE / 2:
         return approach

@@ -152,7 +152,9 @@ def _header(stage: Usd.Stage, model: SceneModel) -> None:
             "transfer": Gf.Vec3d(*plan.transfer),
         },
     )
-    stage.GetRootLayer().documentation = f"PACT handover {spec.scene_id}: {spec.geometry.value}, {spec.posture}. Human motion is authored."
+    kind = f"{spec.geometry.value}, {spec.posture}"
+    text = f"PACT handover {spec.scene_id}: {kind}. Human motion is authored."
+    stage.GetRootLayer().documentation = text
 
 
 def _looks(stage: Usd.Stage) -> None:
