@@ -27,37 +27,43 @@ class Line(NamedTuple):
 def parse_lines(stream: IO[bytes]) -> Iterator[Line]:
     """Yield the JSON values of a stream as soon as each line is complete.
 
-    Blank lines are skipped. A stream whose first line is only the beginning of a JSON document
-    (pretty-printed) is read to its end and taken as one document, or as a list of them.
+    Blank lines are skipped. A stream whose first line only begins a JSON document
+    (pretty-printed) is taken as one document, or as a list of them.
     """
-    number = 0
-    while True:
-        number += 1
-        raw = stream.readline(LONGEST_LINE + 1)
-        if not raw:
+    lines = _raw_lines(b"", stream)
+    first = next(lines, b"")
+    line, unfinished = _parse(1, first)
+    if unfinished:
+        rest = stream.read(LONGEST_LINE)
+        document = _document(first + rest) if len(rest) < LONGEST_LINE else None
+        if document is not None:
+            yield from document
             return
-        if len(raw) > LONGEST_LINE:
-            _skip_line(stream)
-            yield Line(number, None, f"line is longer than {LONGEST_LINE} bytes")
-            continue
-        line, unfinished = _parse(number, raw)
-        if line is None:
-            continue
-        if unfinished and number == 1:
-            yield from _document(raw, stream)
-            return
+        lines = _raw_lines(rest, stream)
+    if line is not None:
         yield line
+    for number, raw in enumerate(lines, start=2):
+        line, _ = _parse(number, raw)
+        if line is not None:
+            yield line
 
 
-def _skip_line(stream: IO[bytes]) -> None:
-    while True:
-        piece = stream.readline(LONGEST_LINE)
-        if not piece or piece.endswith(b"\n"):
-            return
+def _raw_lines(head: bytes, stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of some bytes and the stream after them, each cut one byte past the limit."""
+    for raw in io.BytesIO(head):
+        if not raw.endswith(b"\n"):
+            raw += stream.readline(LONGEST_LINE + 1 - len(raw))
+        yield raw
+    while raw := stream.readline(LONGEST_LINE + 1):
+        yield raw
+        while len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
+            raw = stream.readline(LONGEST_LINE + 1)
 
 
 def _parse(number: int, raw: bytes) -> tuple[Line | None, bool]:
     """Return the line (None when blank) and whether it only begins a document."""
+    if len(raw) > LONGEST_LINE:
+        return Line(number, None, f"line is longer than {LONGEST_LINE} bytes"), False
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
     except UnicodeDecodeError as error:
@@ -71,22 +77,17 @@ def _parse(number: int, raw: bytes) -> tuple[Line | None, bool]:
         return Line(number, None, reason), error.pos >= len(text)
     except RecursionError:
         return Line(number, None, "not JSON: nested too deeply"), False
-    except ValueError as error:
-        return Line(number, None, f"not JSON: {error}"), False
+    except ValueError:
+        return Line(number, None, "not JSON: a number has too many digits"), False
 
 
-def _document(first: bytes, stream: IO[bytes]) -> Iterator[Line]:
-    """Read the rest as one document; where that fails, as lines."""
-    rest = first + stream.read(LONGEST_LINE)
-    line, _ = _parse(1, rest)
-    if line is not None and line.error is None:
-        values = line.value if isinstance(line.value, list) else [line.value]
-        yield from (Line(i, value, None) for i, value in enumerate(values, start=1))
-        return
-    for number, raw in enumerate(io.BytesIO(rest), start=1):
-        line, _ = _parse(number, raw)
-        if line is not None:
-            yield line
+def _document(content: bytes) -> list[Line] | None:
+    """Return the instances of one document, None when it is none."""
+    line, _ = _parse(1, content)
+    if line is None or line.error is not None:
+        return None
+    values = line.value if isinstance(line.value, list) else [line.value]
+    return [Line(i, value, None) for i, value in enumerate(values, start=1)]
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -141,6 +141,19 @@ def test_pretty_printed_documents_lists_and_own_contracts():
     assert len(results(json.dumps([mine, mine], indent=2))) == 2
 
 
+def test_a_broken_first_line_loses_nothing_after_it():
+    """A first line that looks like the start of a document is one error, however long the rest."""
+    good = json.dumps(INSTANCE)
+    filler = " " * 1_000_000
+    lines = ['{"sources": [', *[good + filler for _ in range(20)], good]
+    rows = results("\n".join(lines) + "\n")
+    assert rows[0] == {"line": 1, "error": "not JSON: Expecting value at column 14"}
+    assert [row.get("record_id") for row in rows[1:]] == ["mine-1"] * 21
+    short = results('{"sources": [\n' + good)
+    assert [("error" in row) for row in short] == [True, False]
+    assert results("") == []
+
+
 @pytest.mark.parametrize(
     "hostile",
     [
