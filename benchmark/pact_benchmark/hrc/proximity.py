@@ -205,5 +205,5 @@ def fit_event_proximity(recordings: Recordings) -> tuple[Recordings, HeldOutRule
 
 
 def _scored(rows: pd.DataFrame, model: ProximityModel, predictor: str) -> pd.DataFrame:
-    scored = rows.assign(time=np.nan, predictor=predictor, score=model.score(rows))
+    scored = rows.assign(predictor=predictor, score=model.score(rows))
     return scored[list(SCORE_COLUMNS)]

@@ -20,7 +20,7 @@ QUERY_COLUMNS = (
 )  # fmt: skip
 SCORE_COLUMNS = ("task", "episode", "event", "window", "time", "setting", "predictor", "score")
 FEATURE_COLUMNS = (
-    "task", "episode", "event", "window", "setting", "split", "text", "features",
+    "task", "episode", "event", "window", "time", "setting", "split", "text", "features",
 )  # fmt: skip
 ARM_COLUMNS = (
     "checkpoint", "task", "episode", "event", "window", "prompts", "arm", "ready", "p_ready",

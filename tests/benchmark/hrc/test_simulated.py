@@ -114,3 +114,9 @@ def test_unusable_observations(observations: pd.DataFrame) -> None:
         simulate_recordings(observations.drop(columns="closing_speed"))
     with pytest.raises(RecordError, match="six decision steps"):
         simulate_recordings(observations[observations["step"] < 4])
+
+
+def test_pre_early_gap_is_reported(parts: list[Part]) -> None:
+    """The time between pre-early and early frames comes from the recorded times."""
+    gap = statistics_of_parts(parts)["simulated.design.preearly_gap_s"].value
+    assert gap == pytest.approx(1.0)
