@@ -104,13 +104,18 @@ class FakeUi:
         self.windows: list[Any] = []
         self.widgets: list[Any] = []
         self.rebuilds = 0
+        self.shown_by_layouts: dict[str, Any] = {}
         self._numbers = itertools.count()
         self.viewport = self._viewport()
 
     def held(self) -> dict[str, int]:
         """Return open windows and what is drawn over the viewport."""
         drawn = sum(1 for frame in self.viewport.frames.values() if frame.filled)
-        return {"windows": len(self.windows), "viewport frames": drawn}
+        return {
+            "windows": len(self.windows),
+            "viewport frames": drawn,
+            "layouts": len(self.shown_by_layouts),
+        }
 
     def find(self, kind: str, text: str) -> Any:
         """Return the last widget of a kind whose first argument is `text`."""
@@ -142,8 +147,18 @@ class FakeUi:
 
             return make
 
+        shown = self.shown_by_layouts
+
+        class Workspace:
+            @staticmethod
+            def set_show_window_fn(title: str, callback: Any) -> None:
+                shown.pop(title, None)
+                if callback is not None:
+                    shown[title] = callback
+
         return {
             **{name: self._widget(name) for name in WIDGETS},
+            "Workspace": Workspace,
             "Window": self._window(),
             "Alignment": Alignment,
             "DockPreference": DockPreference,

@@ -283,6 +283,33 @@ def test_menu_hides_and_shows_the_panel(kit):
     assert not window.visible
     item.click()
     assert window.visible
+    kit.ui.shown_by_layouts["PACT Handover"](False)
+    assert not window.visible
+
+
+def test_pickers_follow_settings_changed_elsewhere(kit):
+    """A setting changed by a command or a script shows in the panel's pickers."""
+    kit.enable(HEADLESS)
+    kit.enable(PANEL)
+    before = len(kit.ui.of_kind("ComboBox"))
+    interface().configure(label="T")
+    kit.frame(0)
+    label = kit.ui.of_kind("ComboBox")[before:][2]
+    assert label.args[1:][label.model.as_int] == "T"
+    label.model.edit(0)
+    kit.frame(0)
+    assert interface().options.label == "N"
+    assert len(kit.ui.of_kind("ComboBox")) == 2 * before
+
+
+def test_banner_without_panel(kit):
+    """With the panel closed from the start the banner in the viewport is kept up to date."""
+    kit.settings["/exts/pact.handover.ui/open_on_startup"] = False
+    playing(kit, condition="adversarial_consensus_wrong")
+    kit.enable(PANEL)
+    kit.frame(1)
+    assert not kit.ui.windows
+    assert any(text.startswith("CONFIRM") for text in kit.ui.texts())
 
 
 def test_panel_widgets_are_not_rebuilt_at_the_physics_rate(kit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import omni.ext
@@ -42,7 +43,7 @@ class Extension(omni.ext.IExt):
             kit_settings.read(SETTINGS_ROOT, Preferences.names())
         )
         self._controller = RefreshController(self._interface, self._preferences, time.monotonic)
-        self._actions = PanelActions(self._interface)
+        self._actions = PanelActions(self._interface, self._say)
         self._interface.show_overlay(self._preferences.overlay)
         self._menu = MenuEntry(ext_id, TITLE, self._toggle_window)
         if self._preferences.open_on_startup:
@@ -65,7 +66,6 @@ class Extension(omni.ext.IExt):
     def _toggle_window(self) -> None:
         if self._window is None:
             self._window = PanelWindow(self._build_controls, self._on_visibility)
-            self._actions.controls = self._window.controls
             self._controller.panel = self._window
             self._controller.forget()
         else:
@@ -90,7 +90,18 @@ class Extension(omni.ext.IExt):
             self._banner = Banner(self._ext_id, legend=self._preferences.legend)
             self._controller.banner = self._banner
             self._controller.forget()
-        if self._controller.on_frame() is not None and self._window is not None:
+        drawn = self._controller.on_frame() is not None
+        if self._window is None:
+            return
+        if self._actions.shown != self._require().options:
+            self._actions.shown = self._require().options
+            self._window.rebuild_controls()
+        if drawn and self._window.controls is not None:
+            self._window.controls.show_recording(self._require().recording)
+
+    def _say(self, text: str) -> None:
+        if self._window is not None and self._window.controls is not None:
+            self._window.controls.say(text)
             self._window.controls.show_recording(self._require().recording)
 
     def _require(self) -> HandoverInterface:
@@ -100,16 +111,21 @@ class Extension(omni.ext.IExt):
 
 
 class PanelActions:
-    """Carries the user's wishes to the headless extension and its answers to the panel."""
+    """Carries the user's wishes to the headless extension and its answers to the panel.
 
-    def __init__(self, interface: HandoverInterface) -> None:
-        self._interface = interface
-        self.controls: Controls | None = None
+    Args:
+        interface: The running extension.
+        say: Shows one line in the panel.
+    """
+
+    def __init__(self, interface: HandoverInterface, say: Callable[[str], None]) -> None:
+        self._interface, self._say = interface, say
+        self.shown = interface.options
 
     def choose(self, **values: Any) -> None:
         """Change settings; a value that cannot be used is refused with the reason."""
         try:
-            self._interface.configure(**values)
+            self.shown = self._interface.configure(**values)
         except OptionError as error:
             self._say(str(error))
         else:
@@ -117,12 +133,7 @@ class PanelActions:
 
     def build_scene(self) -> None:
         """Build and open the chosen scene."""
-        try:
-            path = self._interface.build_scene()
-        except (OSError, RuntimeError) as error:
-            self._say(str(error))
-        else:
-            self._say(f"Opened {path.name}; press play")
+        self._try(lambda: f"Opened {self._interface.build_scene().name}; press play")
 
     def play(self) -> None:
         """Start the simulation."""
@@ -139,19 +150,17 @@ class PanelActions:
     def toggle_recording(self) -> None:
         """Start a recording, or finish the one that runs."""
         if self._interface.recording:
-            self._say(f"Recording in {self._interface.stop_recording()}")
+            self._try(lambda: f"Recorded in {self._interface.stop_recording()}")
         else:
-            self._say(f"Recording to {self._interface.start_recording()}")
-        if self.controls is not None:
-            self.controls.show_recording(self._interface.recording)
+            self._try(lambda: f"Recording to {self._interface.start_recording()}")
 
     def export(self) -> None:
         """Write the decisions in memory as a recording."""
+        self._try(lambda: f"Exported to {self._interface.export()}")
+
+    def _try(self, action: Callable[[], str]) -> None:
+        """Do something and show what came of it."""
         try:
-            self._say(f"Exported to {self._interface.export()}")
+            self._say(action())
         except (OSError, RuntimeError) as error:
             self._say(str(error))
-
-    def _say(self, text: str) -> None:
-        if self.controls is not None:
-            self.controls.say(text)

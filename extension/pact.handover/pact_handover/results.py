@@ -126,7 +126,7 @@ class StepRecord:
                 quality=source.quality,
                 conflict=source.conflict,
                 state=_state(source),
-                parents=tuple(source.parents),
+                parents=tuple(str(parent) for parent in source.parents),
                 component=rank[label],
             )
             for source, label in zip(self.core_sources, labels, strict=True)

@@ -31,15 +31,17 @@ class PanelWindow:
         build_controls: Callable[[], Controls],
         on_visibility: Callable[[bool], None],
     ) -> None:
+        self.controls: Controls | None = None
         self._panel: Panel | None = None
         self._build_controls = build_controls
         self._window: Any = ui.Window(
             TITLE, width=460, height=940, dockPreference=ui.DockPreference.RIGHT_TOP
         )
         self._window.set_visibility_changed_fn(on_visibility)
+        ui.Workspace.set_show_window_fn(TITLE, self._show)
         with self._window.frame, ui.ScrollingFrame(), ui.VStack(spacing=6, height=0):
             with ui.CollapsableFrame("Scene and sources", height=0):
-                self.controls = build_controls()
+                self._controls_frame = ui.Frame(height=0, build_fn=self._draw_controls)
             self._build_response()
             self._build_posterior()
             self._frames = {
@@ -86,14 +88,29 @@ class PanelWindow:
             if old is None or getattr(old, key) != getattr(panel, key):
                 self._frames[name].rebuild()
 
+    def rebuild_controls(self) -> None:
+        """Build the pickers anew, for settings that were changed elsewhere."""
+        self._controls_frame.rebuild()
+
     def destroy(self) -> None:
         """Close the window for good; destroying twice is allowed."""
         window, self._window = self._window, None
         if window is not None:
-            self.controls.destroy()
+            ui.Workspace.set_show_window_fn(TITLE, None)
+            if self.controls is not None:
+                self.controls.destroy()
             self._frames.clear()
             window.set_visibility_changed_fn(None)
             window.destroy()
+
+    def _show(self, visible: bool) -> None:
+        """Show or hide the window when a layout asks for it."""
+        self.visible = visible
+
+    def _draw_controls(self) -> None:
+        if self.controls is not None:
+            self.controls.destroy()
+        self.controls = self._build_controls()
 
     def _build_response(self) -> None:
         with ui.VStack(height=0, spacing=3):
