@@ -88,7 +88,8 @@ def sweep(
         emit_json(statistics_of(result.statistics))
         return
     for name, statistic in result.statistics.items():
-        line = f"{name:52} {format_cell(statistic.value):>10}"
+        single = None if isinstance(statistic.value, list) else statistic.value
+        line = f"{name:52} {format_cell(single):>10}"
         if statistic.low is not None and statistic.high is not None:
             line += f"  [{format_cell(statistic.low)}, {format_cell(statistic.high)}]"
         typer.echo(line)

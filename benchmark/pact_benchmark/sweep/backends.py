@@ -17,6 +17,8 @@ Work = Callable[[Inputs, Task], bytes]
 
 LOCAL_ATTEMPTS = 5
 RAY_RETRIES = 8
+RAY_PATIENCE = 5.0
+"""Seconds after which a silent cluster is looked at."""
 
 
 class Backend(StrEnum):
@@ -136,7 +138,12 @@ def _run_ray(
         shared = ray.put(inputs)
         waiting = {remote.remote(shared, task): name for name, task in tasks.items()}
         while waiting:
-            ready, _ = ray.wait(list(waiting), num_returns=1)
+            if not ray.is_initialized():
+                raise PactError(
+                    "the connection to the Ray cluster was closed; run the same command again,"
+                    " finished work is kept"
+                )
+            ready, _ = ray.wait(list(waiting), num_returns=1, timeout=RAY_PATIENCE)
             for reference in ready:
                 shards.write(waiting.pop(reference), ray.get(reference))
                 bar.advance()

@@ -53,13 +53,18 @@ def test_sweep_survives_the_loss_of_a_node(cluster, tmp_path):
     notes.mkdir()
     shards = ShardFolder(tmp_path / "shards", "0" * 64, ".txt")
     tasks = {f"t{index:02d}": index for index in range(12)}
-    lost = nodes[0]
+    lost = []
 
     def lose() -> None:
+        """Kill a node that works on a task and that the driver is not attached to."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
-            if any(note.read_text() == lost.node_id for note in notes.iterdir()):
-                made.remove_node(lost, allow_graceful=False)
+            busy = {note.read_text() for note in notes.iterdir()}
+            own = ray.get_runtime_context().get_node_id() if ray.is_initialized() else None
+            chosen = [node for node in nodes if node.node_id in busy and node.node_id != own]
+            if own is not None and chosen:
+                lost.append(chosen[0])
+                made.remove_node(chosen[0], allow_graceful=False)
                 return
             time.sleep(0.05)
 
@@ -75,7 +80,8 @@ def test_sweep_survives_the_loss_of_a_node(cluster, tmp_path):
         address=made.address,
     )
     loser.join()
-    assert lost not in made.worker_nodes
+    assert len(lost) == 1
+    assert lost[0] not in made.worker_nodes
     for name, index in tasks.items():
         assert shards.read(name) == str(index * index).encode()
     assert {note.read_text() for note in notes.iterdir()} == {node.node_id for node in nodes}
