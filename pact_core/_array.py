@@ -43,11 +43,6 @@ def permute(xp: Any, array: Array, axes: tuple[int, ...]) -> Array:
     return np.transpose(array, axes) if xp is np else xp.permute_dims(array, axes)
 
 
-def concat(xp: Any, arrays: list[Array], axis: int) -> Array:
-    """Join arrays along an axis."""
-    return np.concatenate(arrays, axis=axis) if xp is np else xp.concat(arrays, axis=axis)
-
-
 def cast(xp: Any, array: Array, dtype: Any) -> Array:
     """Convert the element type, without a copy where there is nothing to convert."""
     if xp is np:

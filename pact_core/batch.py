@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pact_core._array import Array, asarray, cast, concat, namespace
+from pact_core._array import Array, asarray, cast, namespace
 from pact_core.columns import by_block
 from pact_core.contracts import HANDOVER, ContractSet
 from pact_core.provenance import components
@@ -198,35 +198,21 @@ class SourceBatch:
         """
         if m < 1 or parents not in ("same", "new"):
             raise ValueError("replicate needs m >= 1 and parents 'same' or 'new'")
-        xp = namespace(self.opinion)
-        copies = [source] * (m - 1)
-        sources = len(self.roles)
-
-        def extend(value: Array) -> Array:
-            axis = len(self.shape)
-            picked = [
-                value[..., source : source + 1, :]
-                if value.ndim > axis + 1
-                else value[..., source : source + 1]
-                for _ in copies
-            ]
-            return concat(xp, [value, *picked], axis) if copies else value
-
+        sources, axis = len(self.roles), len(self.shape)
+        order = [*range(sources), *[source] * (m - 1)]
+        pick = (*(slice(None),) * axis, order)
         values = {
-            name: extend(getattr(self, name))
+            name: getattr(self, name)[pick]
             for name in _ARRAYS
             if name not in _PER_INSTANCE and getattr(self, name) is not None
         }
-        for c in range(m - 1):
-            if opinion is not None:
-                values["opinion"][..., sources + c, :] = opinion
-            if parents == "new":
-                fresh = xp.max(self.component) + 1 + c
-                for name in ("component", "component_present"):
-                    if name in values:
-                        values[name][..., sources + c] = fresh
-        roles = self.roles + tuple(self.roles[i] for i in copies)
-        return replace(self, roles=roles, **values)
+        if opinion is not None:
+            values["opinion"][..., sources:, :] = asarray(opinion)[..., None, :]
+        if parents == "new":
+            for labels in (values[n] for n in ("component", "component_present") if n in values):
+                for c in range(0 if 0 in labels.shape else m - 1):
+                    labels[..., sources + c] = labels.max() + 1
+        return replace(self, roles=tuple(self.roles[i] for i in order), **values)
 
     def _map(self, change: Any) -> SourceBatch:
         values: dict[str, Any] = {

@@ -199,6 +199,19 @@ def test_evidence_adapter_uses_reliability_and_scales(data):
     np.testing.assert_allclose(fused.evidence[1], 2.0 * kappa * total, rtol=1e-9, atol=1e-12)
 
 
+def test_new_copies_stand_alone_whatever_the_missing_convention():
+    """A copy with new parents joins no component, with and without the missing sources' links."""
+    sources = [
+        Source("view", [0.75, 0.25], 1.0, 0.0, {"a"}),
+        Source("view", None, None, None, {"a", "b"}, available=False),
+        Source("view", [0.25, 0.75], 1.0, 0.0, {"b"}),
+    ]
+    batch = batch_of(sources, contract_set(2)).replicate(0, 3, parents="new")
+    for missing, expected in (("zero", [12.0, 4.0]), ("remove", [20.0, 12.0])):
+        fused = fuse(batch, "pact", FusionOptions(missing=missing))
+        np.testing.assert_allclose(fused.evidence[0], expected)
+
+
 def test_near_copies_move_mass_and_lower_the_budget():
     """Copies with an opinion of their own keep the parents and can only take evidence away."""
     rng = np.random.default_rng(2)
