@@ -130,7 +130,7 @@ def test_unreachable_transfer_is_refused():
     from dataclasses import replace
 
     far = replace(CATALOGUE[0], transfer_radius=1.4)
-    with pytest.raises(PlanningError, match="scene_001.*out of reach"):
+    with pytest.raises(PlanningError, match=r"scene_001.*out of reach"):
         plan_scene(far)
 
 
@@ -151,7 +151,7 @@ def test_arms_of_the_figure_keep_their_lengths():
     rng = np.random.default_rng(5)
     shoulder = figure.shoulder("right")
     goals = shoulder + rng.uniform(0.2, 0.6, (50, 1)) * _directions(rng, 50)
-    position, rotation = figure.poses(figure.shoulder("left") + [0.2, 0.0, -0.3], goals)
+    position, rotation = figure.poses(figure.shoulder("left") + np.array([0.2, 0.0, -0.3]), goals)
     hand = HUMAN_BODIES.index("hand_right")
     forearm = HUMAN_BODIES.index("forearm_right")
     upper = HUMAN_BODIES.index("upper_arm_right")
