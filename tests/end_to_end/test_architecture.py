@@ -46,6 +46,8 @@ def test_imports_stay_in_their_layer(path: Path) -> None:
         assert not names & {"pact_scenes", "pact_benchmark"}
     if place.startswith("scenes"):
         assert "pact_benchmark" not in names
+    if place == "scenes/pact_scenes/validation.py":
+        names.discard("omni")  # the asset validator's namespace; it runs without Kit
     if place != "scenes/pact_scenes/simulators/isaac.py":
         assert not names & KIT
     if not place.startswith(USD_ALLOWED) and not place.startswith(
