@@ -36,7 +36,7 @@ _HELD_CLEARANCE: Final = 0.025
 """Smallest planned distance of the held object from the human, but for the reaching arm [m]."""
 _SIDES: Final = (0.0, 30.0, -30.0, 60.0, -60.0)
 """From where the hand may touch the object, about the vertical [deg]."""
-_LONGEST_REACH: Final = 0.985
+_LONGEST_REACH: Final = 0.99
 """Largest share of the arm's length that a hand may be away from its shoulder."""
 _OWN_CLEARANCE: Final = 0.008
 """Smallest distance of the human's arms to each other and to the trunk [m]."""
