@@ -235,7 +235,7 @@ distances = st.floats(0.0, 1.5)
 
 @given(st.lists(distances, min_size=2, max_size=2), st.floats(-0.5, 1.0), st.floats(-0.5, 2.0))
 def test_closer_is_never_less_cautious(pair, margin, speed):
-    """The relation class never falls as the hand comes closer, nor the risk class with clearance."""
+    """Neither class falls as the hand comes closer and clearance shrinks."""
     near, far = sorted(pair)
     columns = {
         "hand_gripper_distance": np.array([near, far]),
