@@ -29,6 +29,9 @@ FACTOR_LABEL = {
 }
 
 
+MOST_LEVELS = 6
+"""A factor with more distinct values is drawn as continuous."""
+
 SOBOL = StudyEntry(
     "sobol",
     "Sensitivity sweep",
@@ -171,24 +174,37 @@ def _index_table(indices: dict[str, Indices]) -> pd.DataFrame:
 
 
 def _draw_points(table: pd.DataFrame, rules: Sequence[str]) -> MatplotlibFigure:
-    figure = new_figure(9.2, 5.4)
+    figure = new_figure(9.2, 5.8)
     axes = figure.subplots(2, 3, sharey=True).ravel()
     order = np.argsort(table[f"{rules[0]}.ncsaurc"].to_numpy(dtype=float), kind="stable")
     place = np.arange(1, len(table) + 1)
-    for rule in rules:
+    for position, rule in enumerate(rules):
         style = RULE_STYLE[rule]
         values = table[f"{rule}.ncsaurc"].to_numpy(dtype=float)
         look: dict[str, Any] = {"color": style.colour, "linestyle": "none", "markersize": 3}
         axes[0].plot(place, values[order], marker=style.marker, label=style.label, **look)
         for axis, factor in zip(axes[1:], FACTORS, strict=True):
-            axis.plot(table[factor], values, marker=style.marker, alpha=0.5, **look)
+            x, levels = _position(table[factor].to_numpy(dtype=float))
+            beside = 0.2 * (position - (len(rules) - 1) / 2) if levels.size else 0.0
+            axis.plot(x + beside, values, marker=style.marker, alpha=0.6, **look)
+            if levels.size:
+                axis.set_xticks(range(levels.size), [f"{level:g}" for level in levels])
     axes[0].set_xlabel("setting, in order of PACT's area")
-    axes[0].legend(loc="best", fontsize=7)
     for axis, factor in zip(axes[1:], FACTORS, strict=True):
         axis.set_xlabel(FACTOR_LABEL[factor])
     for axis in (axes[0], axes[3]):
         axis.set_ylabel("ncsAURC after admission")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(rules))
     return figure
+
+
+def _position(values: Floats) -> tuple[Floats, Floats]:
+    """Return where to draw a factor's values, and its levels when it has but a few."""
+    levels, code = np.unique(values, return_inverse=True)
+    if levels.size > MOST_LEVELS:
+        return values, np.empty(0)
+    return code.astype(np.float64), levels
 
 
 def _draw_indices(indices: dict[str, Indices]) -> MatplotlibFigure:
