@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from pact_scenes.catalogue import SceneSpec
+from pact_scenes.model import SceneModel
+from pact_scenes.observation import Observer, SceneState
 from pact_scenes.planning import model_for
+from pact_scenes.transforms import quaternion_from_matrix
 
 __all__ = ["catalogue_frame", "catalogue_markdown", "catalogue_text"]
 
@@ -33,12 +37,14 @@ _COLUMNS: Final = {
 def catalogue_frame(specs: Sequence[SceneSpec]) -> pd.DataFrame:
     """One row per scene: its axes, the transfer point in the world and what the plan achieves.
 
-    `path_clearance` is the planned clearance of arm and human without the receiving hand and
-    forearm; the configuration asks for it, the plan may exceed it.
+    Two columns are what the plan achieves, the configuration asks for them: `hand_distance` is
+    at most what was asked (a hand that rests nearer does not withdraw), `path_clearance`, of arm
+    and human without the receiving hand and forearm, at least.
     """
     rows = []
     for spec in specs:
-        plan = model_for(spec).plan
+        model = model_for(spec)
+        plan = model.plan
         x, y, z = plan.transfer
         rows.append(
             {
@@ -47,7 +53,7 @@ def catalogue_frame(specs: Sequence[SceneSpec]) -> pd.DataFrame:
                 "posture": spec.posture,
                 "receiving_hand": spec.receiving_hand,
                 "transfer": f"{x:.2f}, {y:+.2f}, {z:.2f}",
-                "hand_distance": spec.hand_distance,
+                "hand_distance": _hand_distance(model),
                 "path_clearance": plan.achieved["bystander"],
                 "reach_speed": spec.reach_speed,
                 "approach_side": spec.approach_side,
@@ -59,6 +65,16 @@ def catalogue_frame(specs: Sequence[SceneSpec]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _hand_distance(model: SceneModel) -> float:
+    """Distance of hand and object when both are at rest before the transfer [m]."""
+    plan = model.plan
+    time = max(plan.approach_time, plan.reach_start + plan.reach_time)
+    position, rotation = model.planned_poses(time)
+    still = np.zeros_like(position)
+    state = SceneState(time, position, quaternion_from_matrix(rotation), still, still)
+    return round(Observer(model).observe(state).hand_object_distance, 4)
 
 
 def _cells(specs: Sequence[SceneSpec]) -> list[list[str]]:
