@@ -65,7 +65,7 @@ class _Engine:
             import ovphysx
             import ovstage
             import warp as warp_module
-            from ovphysx.types import LogLevel, SimObjectType
+            from ovphysx.types import GlobalConfigKey, LogLevel, SimObjectType
         except ImportError as error:
             raise BackendUnavailableError(
                 f"backend 'physx' is not available: {error.name} not installed; "
@@ -80,6 +80,8 @@ class _Engine:
         ovphysx.enable_default_log_output(False)
         ovphysx.enable_python_logging("ovphysx", min_severity=LogLevel.ERROR)
         ovphysx.PhysX.set_cpu_mode(True)
+        # A scene is too small to share: waking helper threads costs more than the step itself.
+        ovphysx.set_global_config(GlobalConfigKey.NUM_THREADS, 0)
         self.ovstage, self.kinds = ovstage, SimObjectType
         self.physx = ovphysx.PhysX()
         package = metadata.distribution("physx-usd-schemas")
