@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from inspect import getsource
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -224,7 +225,7 @@ def summarise_training(
         title,
         "Risk against coverage after admission for the Set Transformer and five analytic rules,"
         " on the same held-out rows.",
-        lambda: figures.risk_coverage(curves, settings.operating_target, note or "Joint holdout"),
+        lambda: figures.risk_coverage(curves, settings.operating_target, fill(note or title, 56)),
     )
     reading = "All rules are counted on the rows of the finished cells; lower is better."
     return StudyResult(statistics, [table], [figure], reading)

@@ -175,5 +175,6 @@ def _draw(frame: pd.DataFrame) -> MatplotlibFigure:
         axis.set_ylim(-0.5, len(rows) - 0.5)
         axis.set_title(str(stage))
         axis.set_xlabel("ncsAURC")
+        axis.locator_params(axis="x", nbins=4)
     axes[1].set_yticklabels([])
     return figure

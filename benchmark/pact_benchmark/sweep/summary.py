@@ -29,9 +29,6 @@ FACTOR_LABEL = {
 }
 
 
-MOST_LEVELS = 6
-"""A factor with more distinct values is drawn as continuous."""
-
 SOBOL = StudyEntry(
     "sobol",
     "Sensitivity sweep",
@@ -104,7 +101,7 @@ def summarise_sweep(outcome: SweepOutcome) -> StudyResult:
             "sobol",
             "ncsAURC over the settings of the sweep",
             "Areas of three rules: settings in order of PACT's area, and against each factor.",
-            lambda: _draw_points(table, design.rules),
+            lambda: _draw_points(table, design),
         )
     ]
     if outcome.matrices:
@@ -173,7 +170,8 @@ def _index_table(indices: dict[str, Indices]) -> pd.DataFrame:
     )
 
 
-def _draw_points(table: pd.DataFrame, rules: Sequence[str]) -> MatplotlibFigure:
+def _draw_points(table: pd.DataFrame, design: SweepDesign) -> MatplotlibFigure:
+    rules = design.rules
     figure = new_figure(9.2, 5.8)
     axes = figure.subplots(2, 3, sharey=True).ravel()
     order = np.argsort(table[f"{rules[0]}.ncsaurc"].to_numpy(dtype=float), kind="stable")
@@ -184,11 +182,12 @@ def _draw_points(table: pd.DataFrame, rules: Sequence[str]) -> MatplotlibFigure:
         look: dict[str, Any] = {"color": style.colour, "linestyle": "none", "markersize": 3}
         axes[0].plot(place, values[order], marker=style.marker, label=style.label, **look)
         for axis, factor in zip(axes[1:], FACTORS, strict=True):
-            x, levels = _position(table[factor].to_numpy(dtype=float))
-            beside = 0.2 * (position - (len(rules) - 1) / 2) if levels.size else 0.0
-            axis.plot(x + beside, values, marker=style.marker, alpha=0.6, **look)
-            if levels.size:
-                axis.set_xticks(range(levels.size), [f"{level:g}" for level in levels])
+            x = table[factor].to_numpy(dtype=float)
+            levels = design.values.get(factor, ())
+            if levels:
+                x = np.searchsorted(levels, x) + 0.2 * (position - (len(rules) - 1) / 2)
+                axis.set_xticks(range(len(levels)), [f"{level:g}" for level in levels])
+            axis.plot(x, values, marker=style.marker, alpha=0.6, **look)
     axes[0].set_xlabel("setting, in order of PACT's area")
     for axis, factor in zip(axes[1:], FACTORS, strict=True):
         axis.set_xlabel(FACTOR_LABEL[factor])
@@ -197,14 +196,6 @@ def _draw_points(table: pd.DataFrame, rules: Sequence[str]) -> MatplotlibFigure:
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(rules))
     return figure
-
-
-def _position(values: Floats) -> tuple[Floats, Floats]:
-    """Return where to draw a factor's values, and its levels when it has but a few."""
-    levels, code = np.unique(values, return_inverse=True)
-    if levels.size > MOST_LEVELS:
-        return values, np.empty(0)
-    return code.astype(np.float64), levels
 
 
 def _draw_indices(indices: dict[str, Indices]) -> MatplotlibFigure:
