@@ -84,7 +84,7 @@ def free_parameters() -> list[Free]:
         )
 
     unit = {"peak": (0.27, 0.97, 0.01), "quality": (0.15, 0.99, 0.01)}
-    context = {**unit, "conflict": (0.18, 0.5, 0.01)}
+    context = {**unit, "conflict": (0.18, 0.5, 0.01), "spread": (0.25, 2.0, 0.1)}
     weak = {**unit, "conflict": (0.05, 0.92, 0.01), "spread": (0.1, 20.0, 0.1)}
     clear = {"peak": (0.8, 0.97, 0.01), "quality": (0.7, 0.99, 0.01), "conflict": (0.0, 0.12, 0.01)}
     source("clean_control", "language", clear)
@@ -295,9 +295,9 @@ def design_differences(evaluation: Any) -> list[float]:
     without_risk = rows.in_condition("risk_missing_language_overconfident_wrong")
     found.append((int((without_risk & passing).sum()) - PASSING_WITHOUT_RISK) / 10.0)
     found += _reach(evaluation)
-    for kappa, rank, sign in ((8.0, 0, -1.0), (12.0, 4, 1.0)):
+    for kappa, rank, sign, weight in ((8.0, 0, -1.0, 40.0), (12.0, 7, 1.0, 80.0)):
         margin = _margins(evaluation.outputs("nested_dirichlet", kappa).posterior, rows.label)
-        found.append(40.0 * max(0.0, 0.01 + sign * float(np.sort(margin[clean])[rank])))
+        found.append(weight * max(0.0, sign * float(np.sort(margin[clean])[rank])))
     return found
 
 
@@ -421,13 +421,15 @@ def _set(lines: list[str], path: tuple[str, ...], text: str) -> None:
     header = f"[{'.'.join(path[:-1])}]" if len(path) > 1 else None
     start = 0 if header is None else next(i for i, s in enumerate(lines) if s.strip() == header) + 1
     number = text if re.search(r"[.e]", text) else f"{text}.0"
+    last = start
     for i in range(start, len(lines)):
         if lines[i].lstrip().startswith("["):
             break
+        last = i + 1 if lines[i].strip() else last
         if match := re.match(rf"({re.escape(path[-1])}\s*=\s*)\S+(.*)", lines[i]):
             lines[i] = f"{match.group(1)}{number}{match.group(2)}"
             return
-    lines.insert(start, f"{path[-1]} = {number}")
+    lines.insert(last, f"{path[-1]} = {number}")
 
 
 def main() -> None:
@@ -437,7 +439,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="state and result, JSON")
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--seed", type=int, default=20260718, help="root of the draws")
-    parser.add_argument("--kappa", default="8,4,8,4,8", help="concentration of each outer fold")
+    parser.add_argument("--kappa", default="4,4,8,8,4", help="concentration of each outer fold")
     parser.add_argument("--exact", action="store_true", help="refit correctness in derivatives")
     parser.add_argument("--write", action="store_true", help="write the result into configs/")
     options = parser.parse_args()
