@@ -50,14 +50,30 @@ class Primitive:
     half: tuple[float, float, float] | None = None
 
 
+_VISUALS: Final[dict[str, tuple[Primitive, ...]]] = {
+    "link4": (Primitive((0.0, 0.0, 0.0), (-0.0825, 0.07, 0.0), 0.05),),
+    "torso": (Primitive((0.0, -0.2, 0.2), (0.0, 0.2, 0.2), 0.05),),
+}
+"""Joints between neighbours that the colliding shapes leave open: elbow and shoulders."""
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A named rigid body with its USD path and primitives."""
+    """A named rigid body with its USD path.
+
+    Attributes:
+        name: Name within its group.
+        path: Prim path.
+        group: What it belongs to.
+        primitives: Shapes that collide and are observed.
+        visuals: Shapes that are only drawn.
+    """
 
     name: str
     path: str
     group: Group
     primitives: tuple[Primitive, ...]
+    visuals: tuple[Primitive, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +132,23 @@ class SceneModel:
     def bodies(self) -> tuple[Body, ...]:
         """Moving bodies: the arm, the object, the human. The order of every pose array."""
         arm = tuple(
-            Body(name, f"/World/Robot/{name}", Group.ROBOT, _link_primitives(name))
+            Body(
+                name,
+                f"/World/Robot/{name}",
+                Group.ROBOT,
+                _link_primitives(name),
+                _VISUALS.get(name, ()),
+            )
             for name in ARM_LINKS
         )
         human = tuple(
-            Body(name, f"/World/Human/{name}", Group.HUMAN, (_human_primitive(name),))
+            Body(
+                name,
+                f"/World/Human/{name}",
+                Group.HUMAN,
+                (_human_primitive(name),),
+                _VISUALS.get(name, ()),
+            )
             for name in HUMAN_BODIES
         )
         held = Body("object", OBJECT_PATH, Group.OBJECT, (_object_primitive(self.spec),))

@@ -195,6 +195,11 @@ def _body(stage: Usd.Stage, body: Body, position: Array, rotation: Array) -> Usd
         place(child, centre, turn, scale=scale)
         UsdPhysics.CollisionAPI.Apply(child)
         _bind(stage, child, look_of(body))
+    for number, shape in enumerate(body.visuals):
+        child = _shape(stage, f"{body.path}/visual_{number}", shape)
+        centre, turn, scale = _shape_pose(shape)
+        place(child, centre, turn, scale=scale)
+        _bind(stage, child, look_of(body))
     return prim
 
 

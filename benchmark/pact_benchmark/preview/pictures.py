@@ -180,7 +180,7 @@ def _drawables(model: SceneModel, position: Array, rotation: Array) -> list[Draw
 
 def _shapes(body: Body, position: Array, rotation: Array, colour: Colour) -> list[Drawable]:
     items = []
-    for shape in body.primitives:
+    for shape in (*body.primitives, *body.visuals):
         start = position + rotation @ np.array(shape.start)
         end = position + rotation @ np.array(shape.end)
         box = shape.half is not None
