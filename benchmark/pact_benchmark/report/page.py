@@ -95,8 +95,10 @@ def _what(run: RunFolder, study_count: int) -> str:
 
 
 def _study_section(run: RunFolder, result: dict[str, Any]) -> dict[str, Any]:
+    purpose = result["purpose"].rstrip(".")
     return {
         **result,
+        "purpose": f"{purpose[:1].upper()}{purpose[1:]}{'' if purpose.endswith('?') else '.'}",
         "figures": [
             {**figure, "uri": _figure_uri(run, figure["id"])} for figure in result["figures"]
         ],
