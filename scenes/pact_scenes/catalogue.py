@@ -72,6 +72,12 @@ class SceneSpec:
         return int(self.scene_id.rsplit("_", 1)[1]) - 1
 
     @property
+    def mirror(self) -> float:
+        """-1 for side-by-side scenes with a left-handed receiver, who is on the other side."""
+        left = self.geometry is Geometry.SIDE_BY_SIDE and self.receiving_hand == "left"
+        return -1.0 if left else 1.0
+
+    @property
     def mount_height(self) -> float:
         """Height of the table top and of the arm's mounting plane [m]."""
         return 0.72 if self.posture == "seated" else 0.90

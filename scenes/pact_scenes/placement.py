@@ -1,4 +1,4 @@
-"""Place the human, the surroundings and the cameras around a solved approach."""
+"""Place the human and the surroundings around a solved approach."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pact_scenes.catalogue import Geometry, SceneSpec
+from pact_scenes.geometry import capsule_box_distance, capsule_distance
 from pact_scenes.human import ARM_REACH, Figure
 from pact_scenes.model import Group, SceneModel
-from pact_scenes.observation import Observer, SceneState
-from pact_scenes.plan import Box, Camera, ScenePlan
+from pact_scenes.plan import Box, ScenePlan, Vector3
 from pact_scenes.planning_checks import closing, own_clearance, path_clearance, static_clearance
-from pact_scenes.transforms import quaternion_from_matrix, rotation_z, unit
+from pact_scenes.transforms import rotation_z, unit
 
 Array = NDArray[np.float64]
-Vector3 = tuple[float, float, float]
 
 __all__ = [
     "PlanningError",
-    "place_cameras",
+    "as_vector",
+    "box_arrays",
     "place_human",
     "place_obstacle",
-    "place_screen",
     "surroundings",
 ]
 
@@ -46,14 +45,10 @@ class PlanningError(RuntimeError):
     """A scene cannot be solved as specified."""
 
 
-def _vector(values: Array) -> Vector3:
+def as_vector(values: Array) -> Vector3:
+    """Three numbers rounded to micrometres."""
     x, y, z = (round(float(v), 6) for v in values)
     return x, y, z
-
-
-def _mirror(spec: SceneSpec) -> float:
-    mirrored = spec.geometry is Geometry.SIDE_BY_SIDE and spec.receiving_hand == "left"
-    return -1.0 if mirrored else 1.0
 
 
 def place_human(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
@@ -98,7 +93,7 @@ def _approach_gap(model: SceneModel) -> float:
 def _bearing(spec: SceneSpec, plan: ScenePlan, turn: float) -> tuple[float, float]:
     """Direction from the object to the human, and the human's heading [rad]."""
     if spec.geometry is Geometry.SIDE_BY_SIDE:
-        sign = _mirror(spec)
+        sign = spec.mirror
         return sign * np.deg2rad(spec.human_bearing + turn), -sign * np.deg2rad(25.0)
     azimuth = np.arctan2(plan.transfer[1], plan.transfer[0])
     bearing = float(azimuth) + np.deg2rad(spec.human_bearing + turn)
@@ -136,15 +131,15 @@ def _arrange(
         plan,
         root=figure.root,
         yaw=round(float(yaw), 6),
-        hand_start=_vector(rest),
-        free_hand=_vector(figure.to_world(np.array([0.22, -side * 0.27, low]))),
+        hand_start=as_vector(rest),
+        free_hand=as_vector(figure.to_world(np.array([0.22, -side * 0.27, low]))),
     )
     straight = unit(rest - centre)
     if spec.geometry is Geometry.TABLE_MEDIATED:
         straight = unit(straight + np.array([0.0, 0.0, 0.12]))
     turned = rotation_z(np.deg2rad(side_turn)) @ straight
     touch = _hand_at(spec, draft, centre, turned, _TOUCH_GAP)
-    farthest = _gap(spec, replace(draft, hand_goal=_vector(rest)))
+    farthest = _gap(spec, replace(draft, hand_goal=as_vector(rest)))
     wanted = min(spec.hand_distance, farthest - 0.01)
     goal = _hand_at(spec, draft, centre, turned if wanted < 0.06 else straight, wanted)
     distance = float(np.linalg.norm(goal - rest))
@@ -153,8 +148,8 @@ def _arrange(
     end = max(share * plan.approach_time, reach_time)
     return replace(
         draft,
-        hand_goal=_vector(goal),
-        hand_touch=_vector(touch if not spec.early_touch else goal),
+        hand_goal=as_vector(goal),
+        hand_touch=as_vector(touch if not spec.early_touch else goal),
         reach_start=round(end - reach_time, 6),
         reach_time=round(reach_time, 6),
     )
@@ -165,17 +160,7 @@ def _gap(spec: SceneSpec, plan: ScenePlan) -> float:
     model = SceneModel(spec, replace(plan, reach_start=-10.0, reach_time=1.0))
     position, rotation = model.planned_poses(plan.approach_time)
     shapes = model.primitives
-    observer_free = shapes.capsules(position, rotation), shapes.boxes(position, rotation)
-    return hand_object_gap(model, *observer_free)
-
-
-def hand_object_gap(
-    model: SceneModel, capsules: tuple[Array, Array], boxes: tuple[Array, Array]
-) -> float:
-    """Signed surface distance of the receiving hand and the object [m]."""
-    from pact_scenes.geometry import capsule_box_distance, capsule_distance
-
-    shapes = model.primitives
+    capsules, boxes = shapes.capsules(position, rotation), shapes.boxes(position, rotation)
     h = int(np.flatnonzero(shapes.capsule_body == model.index(model.hand_name))[0])
     start, end, radius = capsules[0][h], capsules[1][h], shapes.capsule_radius[h]
     body = model.index("object")
@@ -198,7 +183,7 @@ def _hand_at(
     low, high = 0.0, 0.9
     for _ in range(32):
         middle = (low + high) / 2.0
-        trial = replace(plan, hand_goal=_vector(centre + middle * direction))
+        trial = replace(plan, hand_goal=as_vector(centre + middle * direction))
         if _gap(spec, trial) < gap:
             low = middle
         else:
@@ -221,7 +206,7 @@ def _rest_free_hand(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
         length = float(np.linalg.norm(reach))
         point = shoulder + reach * min(1.0, 0.95 * ARM_REACH / length)
         point[2] = max(point[2], rest[2])
-        return replace(plan, free_hand=_vector(point))
+        return replace(plan, free_hand=as_vector(point))
 
     if path_clearance(SceneModel(spec, at(0.0))) <= spec.path_clearance:
         return at(0.0)
@@ -255,15 +240,15 @@ def surroundings(spec: SceneSpec, plan: ScenePlan) -> tuple[Box, ...]:
         left, right = max(0.45, root[1] + 0.25), min(-0.45, root[1] - 0.25)
     centre = ((near + far) / 2, (left + right) / 2, top - thick)
     half = ((far - near) / 2, (left - right) / 2, thick)
-    boxes.append(Box("table", _vector(np.array(centre)), _vector(np.array(half))))
+    boxes.append(Box("table", as_vector(np.array(centre)), as_vector(np.array(half))))
     inset = 0.03
     for number, (x, y) in enumerate(((near, left), (near, right), (far, left), (far, right))):
         leg = (x + (inset if x == near else -inset), y - np.sign(y - centre[1]) * inset)
         boxes.append(
             Box(
                 f"table_leg_{number}",
-                _vector(np.array([leg[0], leg[1], top / 2 - thick])),
-                _vector(np.array([0.02, 0.02, top / 2 - thick])),
+                as_vector(np.array([leg[0], leg[1], top / 2 - thick])),
+                as_vector(np.array([0.02, 0.02, top / 2 - thick])),
             )
         )
     if spec.posture == "seated":
@@ -271,7 +256,7 @@ def surroundings(spec: SceneSpec, plan: ScenePlan) -> tuple[Box, ...]:
         boxes.append(
             Box(
                 "stool",
-                _vector(np.array([root[0], root[1], height / 2])),
+                as_vector(np.array([root[0], root[1], height / 2])),
                 (0.17, 0.17, height / 2),
                 round(plan.yaw, 6),
             )
@@ -295,10 +280,10 @@ def place_obstacle(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
         for y in np.arange(
             table.centre[1] - table.half[1] + 0.06, table.centre[1] + table.half[1] - 0.05, 0.03
         ):
-            box = Box("obstacle", _vector(np.array([x, y, top + half[2]])), half)
+            box = Box("obstacle", as_vector(np.array([x, y, top + half[2]])), half)
             found.append((float(np.hypot(x - middle[0], y - middle[1])), box))
     for _, box in sorted(found, key=lambda entry: entry[0]):
-        arrays = _arrays(box)
+        arrays = box_arrays(box)
         if static_clearance(model, arrays, Group.ROBOT, None) < 0.05:
             continue
         if static_clearance(model, arrays, Group.OBJECT, None) < 0.05:
@@ -309,131 +294,10 @@ def place_obstacle(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
     raise PlanningError(f"{spec.scene_id}: no free place for the obstacle on the table")
 
 
-def _arrays(box: Box) -> tuple[Array, Array, Array]:
+def box_arrays(box: Box) -> tuple[Array, Array, Array]:
+    """Centre [1, 3], rotation [1, 3, 3] and half extents [1, 3] of a box."""
     return (
         np.array([box.centre]),
         rotation_z(np.array([box.yaw])),
         np.array([box.half]),
     )
-
-
-def place_cameras(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
-    """Three cameras: on the robot's side, over the human's shoulder, overhead.
-
-    The robot's camera stands where it sees most of hand and object over the approach; with the
-    human at the robot's side it stands opposite.
-    """
-    sides = (-_mirror(spec),) if spec.geometry is Geometry.SIDE_BY_SIDE else (1.0, -1.0)
-    trials = [_cameras(spec, plan, place) for place in _camera_places(sides)]
-    return min(trials, key=lambda trial: _mean_occlusion(spec, trial))
-
-
-def _camera_places(sides: tuple[float, ...]) -> list[Vector3]:
-    """Places of the robot's camera about the arm's base, above the mounting plane."""
-    return [
-        (x, side * 0.95, z) for side in sides for x in (0.02, 0.2, -0.2) for z in (0.62, 0.42, 0.85)
-    ]
-
-
-def _cameras(spec: SceneSpec, plan: ScenePlan, place: Vector3) -> ScenePlan:
-    transfer = np.array(plan.transfer)
-    robot = np.array(place) + np.array([0.0, 0.0, spec.mount_height])
-    figure = plan.figure(spec)
-    over = figure.to_world(np.array([-0.30, 0.0, figure.shoulder_height + 0.62]))
-    overhead = transfer + np.array([0.12, 0.0, 1.5])
-    target = _vector(transfer)
-    return replace(
-        plan,
-        cameras=(
-            Camera("robot", _vector(robot), target),
-            Camera("human", _vector(over), target),
-            Camera("overhead", _vector(overhead), target),
-        ),
-    )
-
-
-def _occlusion(spec: SceneSpec, plan: ScenePlan, time: float) -> float:
-    """Occlusion of the robot's camera at a time of the approach."""
-    model = SceneModel(spec, plan)
-    position, rotation = model.planned_poses(time)
-    zero = np.zeros_like(position)
-    state = SceneState(time, position, quaternion_from_matrix(rotation), zero, zero)
-    return Observer(model).observe(state).occlusion_robot
-
-
-def _mean_occlusion(spec: SceneSpec, plan: ScenePlan) -> float:
-    times = np.linspace(0.1, 1.0, 10) * plan.approach_time
-    return float(np.mean([_occlusion(spec, plan, float(t)) for t in times]))
-
-
-def place_screen(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
-    """Put up a screen that hides about the wanted share of sight lines at the transfer.
-
-    Where it finds no room, the robot's camera moves to the other side.
-    """
-    if spec.occluder < 0.05:
-        return plan
-    best, error = _slide_screen(spec, plan)
-    if error > 0.1 and spec.geometry is not Geometry.SIDE_BY_SIDE:
-        for place in _camera_places((-float(np.sign(plan.cameras[0].eye[1])),))[:3]:
-            moved, moved_error = _slide_screen(spec, _cameras(spec, plan, place))
-            if moved_error < error:
-                best, error = moved, moved_error
-    if error > 0.25:
-        raise PlanningError(f"{spec.scene_id}: no place for the screen ({error:.2f} off)")
-    return best
-
-
-def _slide_screen(spec: SceneSpec, plan: ScenePlan) -> tuple[ScenePlan, float]:
-    """The plan with the best screen before its camera, and how far off the share is."""
-    eye, target = np.array(plan.cameras[0].eye), np.array(plan.transfer)
-    flat = unit((target - eye) * np.array([1.0, 1.0, 0.0]))
-    across = np.array([-flat[1], flat[0], 0.0])
-    width, model = 0.16, SceneModel(spec, plan)
-    best, best_error = plan, np.inf
-    for share in (0.42, 0.36, 0.30, 0.24, 0.18, 0.50):
-        for slide in (s * d for d in np.arange(0.26, 0.0, -0.01) for s in (1.0, -1.0)):
-            point = eye + share * (target - eye) + slide * across
-            box = _screen(point, width, spec, float(np.arctan2(across[1], across[0])))
-            if _blocked_place(model, box):
-                continue
-            trial = replace(plan, boxes=(*plan.boxes, box))
-            error = abs(_occlusion(spec, trial, plan.approach_time) - spec.occluder)
-            if error < best_error - 1e-9:
-                best, best_error = trial, error
-        if best_error < 0.06:
-            break
-    return best, best_error
-
-
-def _screen(point: Array, width: float, spec: SceneSpec, yaw: float) -> Box:
-    height = spec.mount_height + 0.85
-    return Box(
-        "screen",
-        _vector(np.array([point[0], point[1], height / 2])),
-        _vector(np.array([width, 0.008, height / 2])),
-        round(yaw, 6),
-    )
-
-
-def _blocked_place(model: SceneModel, box: Box) -> bool:
-    """Whether a screen would stand in the table or within 3 cm of arm or human."""
-    corners = _corners(box)
-    for other in model.plan.boxes:
-        low = np.array(other.centre[:2]) - np.array(other.half[:2]) - 0.02
-        high = np.array(other.centre[:2]) + np.array(other.half[:2]) + 0.02
-        if np.any(np.all((corners > low) & (corners < high), axis=-1)):
-            return True
-    arrays = _arrays(box)
-    return (
-        static_clearance(model, arrays, Group.ROBOT, None) < 0.03
-        or static_clearance(model, arrays, Group.HUMAN, None) < 0.03
-    )
-
-
-def _corners(box: Box) -> Array:
-    """Points along the foot of a box, shape [n, 2]."""
-    along = np.linspace(-1.0, 1.0, 17)[:, None] * np.array([box.half[0], 0.0, 0.0])
-    edges = np.concatenate([along + np.array([0.0, s * box.half[1], 0.0]) for s in (-1.0, 1.0)])
-    turned = edges @ rotation_z(box.yaw).T
-    return np.asarray(turned[:, :2] + np.array(box.centre[:2]))

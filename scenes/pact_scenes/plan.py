@@ -26,6 +26,7 @@ __all__ = [
     "MissingPlanError",
     "ScenePlan",
     "Transfer",
+    "Vector3",
     "catalogue_key",
     "load_plans",
     "plan_of",

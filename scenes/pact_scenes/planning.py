@@ -18,14 +18,14 @@ from pact_scenes.catalogue import Geometry, SceneSpec
 from pact_scenes.model import SceneModel
 from pact_scenes.placement import (
     PlanningError,
-    place_cameras,
+    as_vector,
     place_human,
     place_obstacle,
-    place_screen,
     surroundings,
 )
 from pact_scenes.plan import MissingPlanError, ScenePlan, plan_of
 from pact_scenes.planning_checks import clearance_report
+from pact_scenes.viewpoints import place_cameras, place_screen
 
 Array = NDArray[np.float64]
 
@@ -124,7 +124,7 @@ def plan_scene(spec: SceneSpec) -> ScenePlan:
         free_hand=(0.0, 0.0, 0.0),
         boxes=(),
         cameras=(),
-        transfer=_vector(transfer + base),
+        transfer=as_vector(transfer + base),
         achieved={},
     )
     draft = place_human(spec, draft)
@@ -144,15 +144,9 @@ def _tool_direction(pitch: float, azimuth: float) -> Array:
     return np.array([np.sin(p) * np.cos(a), np.sin(p) * np.sin(a), -np.cos(p)])
 
 
-def side_sign(spec: SceneSpec) -> float:
-    """Side-by-side scenes are mirrored for a left-handed receiver; +1 elsewhere."""
-    mirrored = spec.geometry is Geometry.SIDE_BY_SIDE and spec.receiving_hand == "left"
-    return -1.0 if mirrored else 1.0
-
-
 def _transfer_joints(spec: SceneSpec, offset: float) -> tuple[Array, Array]:
     """Joint angles at the transfer and the object's centre there, in the arm's base."""
-    sign = side_sign(spec)
+    sign = spec.mirror
     azimuth = sign * spec.transfer_azimuth
     flat = np.deg2rad(azimuth)
     direction = _tool_direction(spec.approach_pitch, azimuth + sign * spec.approach_azimuth)
@@ -184,7 +178,7 @@ def _lowest_reach(spec: SceneSpec, turn: Array) -> float:
 
 def _start_joints(spec: SceneSpec, offset: float, goal: Array, transfer: Array) -> Array:
     """Joint angles where the approach begins; shortened until they are reachable."""
-    sign = side_sign(spec)
+    sign = spec.mirror
     azimuth = sign * (spec.transfer_azimuth + spec.approach_azimuth)
     lift = 0.45 if spec.geometry is Geometry.TABLE_MEDIATED else 0.2
     for attempt in range(10):
@@ -251,11 +245,6 @@ def _check_rates(spec: SceneSpec, plan: ScenePlan) -> None:
 
 def _rounded(values: Array) -> tuple[float, ...]:
     return tuple(round(float(v), 7) for v in values)
-
-
-def _vector(values: Array) -> tuple[float, float, float]:
-    x, y, z = (round(float(v), 6) for v in values)
-    return x, y, z
 
 
 def model_for(spec: SceneSpec) -> SceneModel:

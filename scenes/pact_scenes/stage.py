@@ -15,7 +15,7 @@ from pxr import Gf, Kind, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade, Vt
 from pact_scenes.catalogue import SceneSpec, load_catalogue
 from pact_scenes.model import Body, Group, Primitive, SceneModel
 from pact_scenes.stage_physics import add_joints, apply_body, physics_scene
-from pact_scenes.stage_prims import ROOT, look_of, place, quaternion
+from pact_scenes.stage_prims import ROOT, StageError, look_of, place, quaternion, save_layer
 from pact_scenes.transforms import matrix_from_z, rotation_z, unit
 
 Array = NDArray[np.float64]
@@ -54,10 +54,6 @@ _LOOKS: Final[dict[str, tuple[float, float, float]]] = {
 }
 
 
-class StageError(RuntimeError):
-    """A stage cannot be written, or is not one of this catalogue."""
-
-
 def write_stage(model: SceneModel, path: Path | str, physics_rate: int = 120) -> Path:
     """Write a scene to a USD file, by way of a temporary file in the same folder.
 
@@ -69,22 +65,8 @@ def write_stage(model: SceneModel, path: Path | str, physics_rate: int = 120) ->
     Raises:
         StageError: The file cannot be written; nothing is left behind.
     """
-    path = Path(path)
     stage = author_stage(model, physics_rate)
-    temporary = path.with_name(f".{path.stem}.tmp{path.suffix}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = stage.GetRootLayer().ExportToString()
-        if path.suffix == ".usda":
-            temporary.write_text(text, encoding="utf-8")
-        elif not stage.GetRootLayer().Export(str(temporary)):
-            raise StageError(f"cannot write {path}")
-        temporary.replace(path)
-    except OSError as error:
-        raise StageError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return save_layer(stage.GetRootLayer(), Path(path))
 
 
 def author_stage(model: SceneModel, physics_rate: int = 120) -> Usd.Stage:

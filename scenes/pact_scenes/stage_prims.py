@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pxr import Gf, Usd, UsdGeom
+from pxr import Gf, Sdf, Usd, UsdGeom
 
 from pact_scenes.model import Body, Group
 from pact_scenes.transforms import quaternion_from_matrix
 
 Array = NDArray[np.float64]
 
-__all__ = ["ROOT", "look_of", "place", "quaternion", "quaternion_float"]
+__all__ = [
+    "ROOT",
+    "StageError",
+    "look_of",
+    "place",
+    "quaternion",
+    "quaternion_float",
+    "save_layer",
+]
 
 ROOT: Final = "/World"
+
+
+class StageError(RuntimeError):
+    """A stage cannot be written, or is not one of this catalogue."""
+
+
+def save_layer(layer: Sdf.Layer, path: Path) -> Path:
+    """Write a layer, text for .usda, by way of a temporary file in the same folder.
+
+    Raises:
+        StageError: The file cannot be written; nothing is left behind.
+    """
+    temporary = path.with_name(f".{path.stem}.tmp{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".usda":
+            temporary.write_text(layer.ExportToString(), encoding="utf-8")
+        elif not layer.Export(str(temporary)):
+            raise StageError(f"cannot write {path}")
+        temporary.replace(path)
+    except OSError as error:
+        raise StageError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
 
 
 def quaternion(rotation: Array) -> Gf.Quatd:

@@ -10,8 +10,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from pact_scenes.model import SceneModel
 from pact_scenes.observation import SceneState
-from pact_scenes.stage import StageError
-from pact_scenes.stage_prims import ROOT
+from pact_scenes.stage_prims import ROOT, StageError, save_layer
 
 __all__ = ["RECORDING_RATE", "write_recording"]
 
@@ -35,7 +34,6 @@ def write_recording(
     """
     if not states:
         raise StageError("a recording needs at least one state")
-    path = Path(path)
     stage = Usd.Stage.CreateInMemory()
     layer = stage.GetRootLayer()
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
@@ -63,13 +61,4 @@ def write_recording(
     recording = Sdf.Layer.CreateAnonymous(".usda")
     recording.TransferContent(layer)
     recording.subLayerPaths.append(scene)
-    temporary = path.with_name(f".{path.stem}.tmp{path.suffix}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(recording.ExportToString(), encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise StageError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return save_layer(recording, Path(path))
