@@ -55,15 +55,16 @@ class TrainingInputs:
 
 
 def planned_models(conditions: int, folds: int, initialisations: tuple[int, ...]) -> list[Model]:
-    """Return every training, one initialisation after the other.
+    """Return every training: initialisation by initialisation, fold by fold, all conditions.
 
-    Each initialisation is offset by fold and condition, so that no two models share a seed.
+    Each initialisation is offset by fold and condition, so that no two models share a seed. In
+    this order a part of the trainings already covers every condition.
     """
     return [
         Model(condition, outer, start + 100 * outer + 1000 * condition)
         for start in initialisations
-        for condition in range(conditions)
         for outer in range(folds)
+        for condition in range(conditions)
     ]
 
 

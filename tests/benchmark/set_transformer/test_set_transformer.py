@@ -149,7 +149,7 @@ def test_planned_models_have_their_own_seeds():
     models = planned_models(13, 5, (11, 23, 37))
     assert len(models) == len({model.seed for model in models}) == 195
     assert models[0].seed == 11
-    assert models[5 + 2].seed == 11 + 1000 + 200
+    assert models[2 * 13 + 1].seed == 11 + 1000 + 200
     assert {(m.condition, m.outer) for m in models[:65]} == {
         (c, f) for c in range(13) for f in range(5)
     }
