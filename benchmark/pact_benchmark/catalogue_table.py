@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from pact_scenes.catalogue import SceneSpec
-from pact_scenes.model import SceneModel
+from pact_scenes.model import SceneModel, build_model
 from pact_scenes.observation import Observer, SceneState
-from pact_scenes.planning import model_for
+from pact_scenes.plan import MissingPlanError
 from pact_scenes.transforms import quaternion_from_matrix
+from pact_scenes.viewpoints import LEAST_OCCLUSION
 
 __all__ = ["catalogue_frame", "catalogue_markdown", "catalogue_text"]
 
@@ -37,34 +38,34 @@ _COLUMNS: Final = {
 def catalogue_frame(specs: Sequence[SceneSpec]) -> pd.DataFrame:
     """One row per scene: its axes, the transfer point in the world and what the plan achieves.
 
-    Two columns are what the plan achieves, the configuration asks for them: `hand_distance` is
-    at most what was asked (a hand that rests nearer does not withdraw), `path_clearance`, of arm
-    and human without the receiving hand and forearm, at least.
+    A scene without a stored plan shows what it asks for. Otherwise two columns are what the plan
+    achieves: `hand_distance` is at most what was asked (a hand that rests nearer does not
+    withdraw), `path_clearance`, of arm and human without the receiving hand and forearm, at least.
     """
     rows = []
     for spec in specs:
-        model = model_for(spec)
-        plan = model.plan
-        x, y, z = plan.transfer
-        rows.append(
-            {
-                "scene_id": spec.scene_id,
-                "geometry": spec.geometry.value,
-                "posture": spec.posture,
-                "receiving_hand": spec.receiving_hand,
-                "transfer": f"{x:.2f}, {y:+.2f}, {z:.2f}",
-                "hand_distance": _hand_distance(model),
-                "path_clearance": plan.achieved["bystander"],
-                "reach_speed": spec.reach_speed,
-                "approach_side": spec.approach_side,
-                "approach_time": spec.approach_time,
-                "obstacle": spec.obstacle,
-                "occluder": "screen" if any(b.name == "screen" for b in plan.boxes) else "none",
-                "object": spec.object_shape,
-                "object_mass": spec.object_mass,
-            }
-        )
+        row: dict[str, Any] = {
+            name: getattr(spec, name) for name in _COLUMNS if hasattr(spec, name)
+        }
+        row["geometry"], row["object"] = spec.geometry.value, spec.object_shape
+        row["occluder"] = "screen" if spec.occluder >= LEAST_OCCLUSION else "none"
+        row.update(_achieved(spec))
+        rows.append({name: row[name] for name in _COLUMNS})
     return pd.DataFrame(rows)
+
+
+def _achieved(spec: SceneSpec) -> dict[str, Any]:
+    """What the stored plan of a scene adds to or changes of its axes; no transfer without one."""
+    try:
+        model = build_model(spec)
+    except MissingPlanError:
+        return {"transfer": "not planned"}
+    x, y, z = model.plan.transfer
+    return {
+        "transfer": f"{x:.2f}, {y:+.2f}, {z:.2f}",
+        "hand_distance": _hand_distance(model),
+        "path_clearance": model.plan.achieved["bystander"],
+    }
 
 
 def _hand_distance(model: SceneModel) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,10 @@ from pact_scenes.transforms import quaternion_from_matrix, rotation_z, unit
 
 Array = NDArray[np.float64]
 
-__all__ = ["place_cameras", "place_screen"]
+__all__ = ["LEAST_OCCLUSION", "place_cameras", "place_screen"]
+
+LEAST_OCCLUSION: Final = 0.05
+"""Wanted shares of hidden sight lines below this need no screen."""
 
 
 def place_cameras(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
@@ -74,7 +78,7 @@ def place_screen(spec: SceneSpec, plan: ScenePlan) -> ScenePlan:
 
     Where it finds no room, the robot's camera moves to the other side.
     """
-    if spec.occluder < 0.05:
+    if spec.occluder < LEAST_OCCLUSION:
         return plan
     best, error = _slide_screen(spec, plan)
     if error > 0.1 and spec.geometry is not Geometry.SIDE_BY_SIDE:
