@@ -20,6 +20,7 @@ from pact_scenes.simulators import (
     available_backends,
     choose_backend,
     open_simulator,
+    register_backend,
 )
 from pact_scenes.simulators.agreement import TOLERANCES, agreement
 from pact_scenes.transforms import matrix_from_quaternion
@@ -281,3 +282,16 @@ def test_two_hundred_scenes_do_not_leak(engine):
     print(json.dumps({"before_mb": before / 1e6, "after_mb": after / 1e6}))
     assert after - before < 50e6
     assert after < 1e9
+
+
+def test_backend_of_ones_own():
+    """A registered backend opens by its name, can be unavailable, and cannot take a known name."""
+    oracle = type(open_simulator("kinematic"))
+    register_backend("mine", oracle)
+    register_backend("absent", oracle, lambda: "the engine is not installed")
+    assert isinstance(open_simulator("mine"), oracle)
+    assert available_backends()["mine"] is None
+    with pytest.raises(BackendUnavailableError, match="engine is not installed"):
+        open_simulator("absent")
+    with pytest.raises(ValueError, match="taken"):
+        register_backend("physx", oracle)

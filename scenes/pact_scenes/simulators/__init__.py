@@ -8,6 +8,7 @@ from pact_scenes.simulators.registry import (
     available_backends,
     choose_backend,
     open_simulator,
+    register_backend,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "available_backends",
     "choose_backend",
     "open_simulator",
+    "register_backend",
 ]

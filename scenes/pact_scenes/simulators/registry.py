@@ -9,7 +9,13 @@ from typing import Final
 
 from pact_scenes.simulators.protocol import BackendUnavailableError, Simulator
 
-__all__ = ["BACKENDS", "available_backends", "choose_backend", "open_simulator"]
+__all__ = [
+    "BACKENDS",
+    "available_backends",
+    "choose_backend",
+    "open_simulator",
+    "register_backend",
+]
 
 BACKENDS: Final = ("kinematic", "physx", "isaac")
 _INSTALL_PHYSX: Final = "pip install 'pact-handover[sim]'"
@@ -63,9 +69,28 @@ _OPENERS: Final[dict[str, Callable[[], Simulator]]] = {
 }
 
 
+def register_backend(
+    name: str, opener: Callable[[], Simulator], missing: Callable[[], str | None] = lambda: None
+) -> None:
+    """Make a backend of one's own known by name in this process.
+
+    Args:
+        name: The name for `open_simulator`; the names in `BACKENDS` and "auto" are taken.
+        opener: Creates a simulator; a class will do.
+        missing: Says in one line what is not installed, or None when all is there.
+
+    Raises:
+        ValueError: The name is taken.
+    """
+    if name == "auto" or name in BACKENDS:
+        raise ValueError(f"backend name {name!r} is taken: choose another one")
+    _CHECKS[name] = missing
+    _OPENERS[name] = opener
+
+
 def available_backends() -> dict[str, str | None]:
     """For every backend None, or one line: what is missing and the command that installs it."""
-    return {name: _CHECKS[name]() for name in BACKENDS}
+    return {name: _CHECKS[name]() for name in _CHECKS}
 
 
 def choose_backend(wanted: str = "auto") -> tuple[str, str]:
@@ -89,7 +114,7 @@ def choose_backend(wanted: str = "auto") -> tuple[str, str]:
             return "physx", "the embedded PhysX engine is installed"
         return "kinematic", f"PhysX is not available: {reason}"
     if wanted not in _CHECKS:
-        raise BackendUnavailableError(f"no backend {wanted!r}: use auto, {', '.join(BACKENDS)}")
+        raise BackendUnavailableError(f"no backend {wanted!r}: use auto, {', '.join(_CHECKS)}")
     reason = _CHECKS[wanted]()
     if reason is not None:
         raise BackendUnavailableError(f"backend {wanted!r} is not available: {reason}")
