@@ -19,7 +19,7 @@ from pact_benchmark.errors import PactError
 INTERRUPTED = 130
 
 EPILOG = """
-Start with [bold]pact run[/bold] (everything, about four minutes), then open
+Start with [bold]pact run[/bold] (everything, one to four minutes), then open
 runs/default/report.html. [bold]pact decide --help[/bold] shows how to decide on sources of
 your own; [bold]pact doctor[/bold] says what is installed.
 """
@@ -64,13 +64,26 @@ for _module in pkgutil.iter_modules(commands.__path__):
 def main() -> None:
     """Run the command line."""
     try:
-        app()
+        code = app(standalone_mode=False)
+    except typer.TyperException as error:
+        if error.format_message():  # empty when the help text was the answer
+            print(f"pact: {_one_line(error)}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.exit(1)
     except PactError as error:
         if os.environ.get("PACT_DEBUG"):
             raise
         print(f"pact: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except SystemExit as stop:
-        if stop.code == INTERRUPTED:
-            print("pact: interrupted; the same command goes on from here", file=sys.stderr)
-        raise
+    if code == INTERRUPTED:
+        print("pact: interrupted; the same command goes on from here", file=sys.stderr)
+    sys.exit(code)
+
+
+def _one_line(error: typer.TyperException) -> str:
+    """Return a mistake in the command line as one line that ends with where to look."""
+    context = getattr(error, "ctx", None)
+    where = "pact" if context is None else context.command_path
+    text = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    return f"{text} (see `{where} --help`)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Hashable
@@ -147,10 +148,9 @@ def choose_studies(names: list[str]) -> list[Study]:
     known = all_studies()
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(
-            f"unknown study {unknown[0]!r}; choose from: {', '.join(known)}"
-            " (see `pact evaluate --list`)"
-        )
+        near = difflib.get_close_matches(unknown[0], known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(known)}"
+        raise UsageError(f"unknown study {unknown[0]!r}; {hint} (see `pact evaluate --list`)")
     return [known[name] for name in names] if names else list(known.values())
 
 

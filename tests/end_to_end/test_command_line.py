@@ -51,11 +51,26 @@ def test_help_teaches(pact, command: str) -> None:
         assert "xample" in text
 
 
-def test_unknown_command_is_a_usage_error(pact) -> None:
-    """An unknown command ends with code 2 and no traceback."""
-    result = pact("evaluat")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["evaluat"], "'evaluate'"),
+        (["compare", "--outptu", "x"], "--output"),
+        (["scenes", "lst"], "pact scenes --help"),
+        (["sweep", "--points", "0"], "--points"),
+        (["decide", "--corroboration", "unanimty"], "unanimity"),
+        (["scenes", "preview"], "Missing argument"),
+    ],
+)
+def test_a_mistake_in_the_command_line_is_one_line(
+    pact, arguments: list[str], expected: str
+) -> None:
+    """A mistyped command, option or value ends with code 2 and one line that helps."""
+    result = pact(*arguments)
     assert result.returncode == 2
-    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("pact: ")
+    assert result.stderr.count("\n") == 1
+    assert expected in result.stderr
 
 
 def test_not_a_run_folder(pact, tmp_path: Path) -> None:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 from pact_benchmark.commands._options import DEFAULT_RUN, OutputOption, QuietOption
 from pact_benchmark.console import Console
 
 
-def report(output: OutputOption = DEFAULT_RUN, quiet: QuietOption = False) -> None:
+def report(
+    folder: Annotated[
+        Path | None, typer.Argument(help="The run folder; also given by --output.")
+    ] = None,
+    output: OutputOption = DEFAULT_RUN,
+    quiet: QuietOption = False,
+) -> None:
     """Rebuild report.html of a run from its stored results.
 
     Needs neither a simulator nor the rows: only studies/, tables/ and figures/ of the run.
 
-    Example: pact report --output runs/default
+    Example: pact report runs/default
     """
     from pact_benchmark.report import write_report
     from pact_benchmark.store import RunFolder
 
-    run = RunFolder.open(output)
+    run = RunFolder.open(folder or output)
     with run.lock():
         write_report(run)
-    Console(quiet).say(f"wrote {output / 'report.html'}")
+    Console(quiet).say(f"wrote {run.path / 'report.html'}")
 
 
 def register(app: typer.Typer) -> None:
