@@ -91,6 +91,7 @@ def evaluate_run(run: RunFolder, context: StudyContext, names: list[str]) -> lis
                 started = time.monotonic()
                 write_result(run, study, run_study(study, context), key, started)
             bar.advance()
+    collect_statistics(run)
     return [study.id for study in chosen]
 
 

@@ -12,7 +12,7 @@ from pact_benchmark.sweep.shards import JobStatus
 
 
 def run_status(run: RunFolder) -> dict[str, Any]:
-    """Return the state of every part of a run: finished, missing, or partly done."""
+    """Return the state of every part of a run: finished, outdated, missing, or partly done."""
     parts = run.manifest["parts"]
     main_job = [
         "observations",
@@ -23,7 +23,7 @@ def run_status(run: RunFolder) -> dict[str, Any]:
     ]
     expected = main_job if not parts or "observations" in parts or "instances" in parts else []
     names = [*expected, *sorted(set(parts) - set(expected) - {"statistics"})]
-    rows = [_part_row(name, parts.get(name)) for name in names]
+    rows = [_part_row(run, name) for name in names]
     for name, status in (
         ("sweep", sweep_status(run.path)),
         ("set transformer", training_status(run.path)),
@@ -33,10 +33,13 @@ def run_status(run: RunFolder) -> dict[str, Any]:
     return {"run": str(run.path), "parts": rows}
 
 
-def _part_row(name: str, record: dict[str, Any] | None) -> dict[str, str]:
+def _part_row(run: RunFolder, name: str) -> dict[str, str]:
+    record = run.manifest["parts"].get(name)
     if record is None:
         return {"part": name, "state": "missing", "detail": ""}
     detail = f"{len(record['files'])} files, {record['seconds']:.1f} s"
+    if run.outdated(name):
+        return {"part": name, "state": "outdated", "detail": f"{detail}; its rows were replaced"}
     return {"part": name, "state": "finished", "detail": detail}
 
 

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -224,8 +225,26 @@ class RunFolder:
             "key": key,
             "files": sorted(writer.files),
             "seconds": round(time.monotonic() - began, 3),
+            "arguments": _arguments(),
+            "rows": self._rows_behind(name),
         }
         self._save()
+
+    def outdated(self, part: str) -> bool:
+        """Tell whether a finished part was made from rows that have been replaced since."""
+        behind = self.manifest["parts"][part].get("rows")
+        return behind is not None and behind != self._rows_behind(part)
+
+    def _rows_behind(self, part: str) -> str | None:
+        """Return the checksum of the table that a part is made from, or None."""
+        family = part.partition(":")[0]
+        table = {
+            "instances": "observations.parquet",
+            "study": "instances.parquet",
+            "decisions": "instances.parquet",
+        }.get(family)
+        known = self.manifest["files"].get(table)
+        return None if known is None else str(known["sha256"])
 
     def part_key(self, part: str) -> str | None:
         """Return the key of a finished part, or None."""
@@ -277,6 +296,20 @@ class PartWriter:
         """Write a Parquet file."""
         self.run.write_frame(name, frame)
         self.files.add(name)
+
+
+def _arguments() -> list[str] | None:
+    """Return the arguments of this `pact` process without its --output; None in other programs."""
+    if Path(sys.argv[0]).stem != "pact":
+        return None
+    kept: list[str] = []
+    arguments = iter(sys.argv[1:])
+    for argument in arguments:
+        if argument in ("--output", "-o"):
+            next(arguments, None)
+        elif not argument.startswith("--output=") and not re.match(r"-o[^-]", argument):
+            kept.append(argument)
+    return kept
 
 
 def _try_lock(stream: BinaryIO) -> bool:

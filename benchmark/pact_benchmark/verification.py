@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -25,12 +26,14 @@ class Problem(NamedTuple):
 
 
 def verify_run(run: RunFolder) -> list[Problem]:
-    """Return every problem of a run, in the order of file names."""
+    """Return every problem of a run, in the order in which they are to be mended."""
     makers = {
         name: part for part, record in run.manifest["parts"].items() for name in record["files"]
     }
     problems = []
-    for name in sorted(run.manifest["files"]):
+    first = list(REQUIRED_COLUMNS)
+    names = [name for name in first if name in run.manifest["files"]]
+    for name in names + sorted(set(run.manifest["files"]) - set(first)):
         what = _what_is_wrong(run, name)
         if what is not None:
             problems.append(Problem(name, what, _command(run, makers.get(name, ""))))
@@ -57,12 +60,15 @@ def _what_is_wrong(run: RunFolder, name: str) -> str | None:
 
 
 def _command(run: RunFolder, part: str) -> str:
-    """Return the command that makes a part anew."""
+    """Return the command that makes a part anew, with the options that it was made with."""
     family, _, study = part.partition(":")
+    made_by = run.manifest["parts"].get(part, {}).get("arguments")
+    if made_by and family != "report":
+        return shlex.join(["pact", *made_by, "--output", str(run.path)])
     commands = {
         "study": f"pact evaluate {study}",
         "observations": "pact simulate",
         "instances": "pact generate",
         "report": "pact report",
     }
-    return f"{commands.get(family, 'pact run')} --output {run.path}"
+    return f"{commands.get(family, 'pact run')} --output {shlex.quote(str(run.path))}"

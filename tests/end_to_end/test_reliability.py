@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -85,6 +86,30 @@ def test_damaged_rows_are_not_used(finished_run: Path, tmp_path: Path, pact) -> 
     path.write_bytes(original[:-100])
     pact("run", "--backend", "kinematic", "--quiet", "-o", copy, check=True)
     assert path.read_bytes() == original
+    assert pact("verify", copy).returncode == 0
+
+
+def test_the_printed_command_mends_to_the_same_bytes(
+    finished_run: Path, tmp_path: Path, pact
+) -> None:
+    """What `pact verify` says to rerun has the options that made the file, in mending order."""
+    copy = tmp_path / "run"
+    shutil.copytree(finished_run, copy)
+    pact("generate", "--seed", "7", "--quiet", "-o", copy, check=True)
+    pact("evaluate", "design", "--quiet", f"--output={copy}", check=True)
+    states = json.loads(pact("status", copy, "--format", "json", check=True).stdout)["parts"]
+    outdated = {part["part"] for part in states if part["state"] == "outdated"}
+    assert {"study:copies", "decisions"} <= outdated
+    assert not {"study:design", "instances", "observations"} & outdated
+    names = ["instances.parquet", "studies/design.json", "statistics.json"]
+    originals = {name: (copy / name).read_bytes() for name in names}
+    for name in names:
+        (copy / name).write_bytes(b"damaged")
+    problems = json.loads(pact("verify", copy, "--format", "json").stdout)["problems"]
+    assert problems[0]["file"] == "instances.parquet"
+    for problem in problems:
+        pact(*shlex.split(problem["rerun"])[1:], check=True)
+    assert {name: (copy / name).read_bytes() for name in names} == originals
     assert pact("verify", copy).returncode == 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption
-from pact_benchmark.console import Format, emit_json
+from pact_benchmark.console import Console, Format, emit_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,11 @@ def compare(
 
     folder = RunFolder.open(run or output)
     statistics = folder.read_json(STATISTICS)
+    if any(folder.outdated(part) for part in folder.manifest["parts"]):
+        Console().say(
+            "some studies are older than the rows of the run;"
+            f" run `pact evaluate --output {folder.path}` first"
+        )
     if other is None:
         frame = compare_with_published(statistics)
         curves = _curves(folder)
