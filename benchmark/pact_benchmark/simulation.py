@@ -52,6 +52,7 @@ def simulate_into(
     jobs: int,
     console: Console,
     scenes: Sequence[str] | None = None,
+    restart: bool = False,
 ) -> None:
     """Roll the scenes out and store their observations and events, unless they are current.
 
@@ -62,6 +63,7 @@ def simulate_into(
         jobs: worker processes.
         console: where progress goes.
         scenes: scene ids, numbers or geometries; none for all.
+        restart: make finished rollouts anew.
 
     Raises:
         UsageError: the backend is absent, or a scene does not exist.
@@ -83,7 +85,9 @@ def simulate_into(
         ]
     )
     run.describe(backend=taken)
-    if run.current("observations", key):
+    if restart:
+        shutil.rmtree(run.file(_SHARDS), ignore_errors=True)
+    elif run.current("observations", key):
         return
     rows, events = _roll_out_all(run, specs, RolloutInputs(taken, settings), key, jobs, console)
     with run.part("observations", key) as part:

@@ -30,6 +30,9 @@ def simulate(
     backend: Annotated[
         str, typer.Option("--backend", help="auto, physx, kinematic or isaac.")
     ] = "auto",
+    resume: Annotated[
+        bool, typer.Option("--resume/--restart", help="Keep finished scenes, or start anew.")
+    ] = True,
     quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
 ) -> None:
@@ -48,7 +51,13 @@ def simulate(
     run = RunFolder.create(output)
     with run.lock():
         simulate_into(
-            run, settings, backend=backend, jobs=jobs, console=Console(quiet), scenes=scenes
+            run,
+            settings,
+            backend=backend,
+            jobs=jobs,
+            console=Console(quiet),
+            scenes=scenes,
+            restart=not resume,
         )
     rows = len(run.read_frame(OBSERVATIONS))
     if format is Format.JSON:
