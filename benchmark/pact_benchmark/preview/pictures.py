@@ -142,7 +142,8 @@ def _captioned(
     if observation is not None:
         o = observation
         lines.append(
-            f"decision {o.step + 1}:   hand-object {o.hand_object_distance:.3f} m   clearance {o.clearance:.3f} m   "
+            f"decision {o.step + 1}:   hand-object {o.hand_object_distance:.3f} m   "
+            f"clearance {o.clearance:.3f} m   "
             f"margin {o.separation_margin:+.3f} m   closing {o.closing_speed:.2f} m/s   "
             f"occlusion {o.occlusion:.0%}"
         )
