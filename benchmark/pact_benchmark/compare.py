@@ -20,7 +20,8 @@ RELATIVE_TOLERANCE = 0.05
 EXACT_KINDS = frozenset({"exact", "protocol", "invariant", "boolean"})
 
 MATCH, DIFFERS, KEPT_BACK, MISSING = "match", "differs", "kept back", "missing"
-VERDICTS = (MATCH, DIFFERS, KEPT_BACK, MISSING)
+PARTIAL = "partial"
+VERDICTS = (MATCH, DIFFERS, KEPT_BACK, PARTIAL, MISSING)
 COLUMNS = ("id", "published", "ours", "low", "high", "difference", "verdict")
 
 
@@ -75,10 +76,12 @@ def verdict(target: Target, statistic: Mapping[str, Any] | None) -> str:
 
     A figure matches when it is within 0.02, within 5% of the published value, or inside the
     published interval; exact kinds must agree to the published precision. A published range
-    matches when both ends do.
+    matches when both ends do. A statistic whose note begins with "partial" is not judged.
     """
     if statistic is None:
         return MISSING
+    if str(statistic.get("note") or "").startswith(PARTIAL):
+        return PARTIAL
     if target.value is None:
         return KEPT_BACK
     ours: Any = statistic.get("value")
@@ -175,6 +178,8 @@ def summarise(frame: pd.DataFrame) -> list[dict[str, str]]:
         cards.append({"value": f"{found[MATCH]}/{judged}", "label": "published figures matched"})
     if found[KEPT_BACK]:
         cards.append({"value": str(found[KEPT_BACK]), "label": "figures kept back, computed"})
+    if found[PARTIAL]:
+        cards.append({"value": str(found[PARTIAL]), "label": "figures of a partial design"})
     if found[MISSING]:
         cards.append({"value": str(found[MISSING]), "label": "figures not computed"})
     return cards

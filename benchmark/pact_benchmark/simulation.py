@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -89,8 +90,9 @@ def simulate_into(
         shutil.rmtree(run.file(_SHARDS), ignore_errors=True)
     elif run.current("observations", key):
         return
+    started = time.monotonic()
     rows, events = _roll_out_all(run, specs, RolloutInputs(taken, settings), key, jobs, console)
-    with run.part("observations", key) as part:
+    with run.part("observations", key, started) as part:
         part.frame(OBSERVATIONS, pd.DataFrame.from_records(rows))
         part.text(EVENTS, "".join(json.dumps(event, sort_keys=True) + "\n" for event in events))
     shutil.rmtree(run.file(_SHARDS), ignore_errors=True)

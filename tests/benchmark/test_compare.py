@@ -16,6 +16,7 @@ from pact_benchmark.compare import (
     KEPT_BACK,
     MATCH,
     MISSING,
+    PARTIAL,
     Target,
     compare_curves,
     compare_runs,
@@ -58,6 +59,12 @@ def test_verdicts(published, ours, expected):
 def test_a_figure_that_was_not_computed_is_missing():
     """No statistic is "missing", also for a kept-back figure."""
     assert verdict(target(0.3), None) == MISSING
+
+
+def test_a_partial_figure_is_not_judged():
+    """A statistic of a part of the published design neither matches nor differs."""
+    statistic = {"value": 2, "note": "partial: 16 of 256 settings"}
+    assert verdict(target(0), statistic) == PARTIAL
     assert verdict(target(None), None) == MISSING
 
 

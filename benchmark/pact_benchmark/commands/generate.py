@@ -33,11 +33,14 @@ def generate(
     """
     from pact_benchmark.config import load_config
     from pact_benchmark.generation import INSTANCES, generate_into
+    from pact_benchmark.job import describe
     from pact_benchmark.store import RunFolder
 
     run = RunFolder.open(output)
+    settings = load_config(config, seed=seed)
     with run.lock():
-        generate_into(run, load_config(config, seed=seed), Console(quiet))
+        describe(run, settings)
+        generate_into(run, settings, Console(quiet))
         frame = run.read_frame(INSTANCES)
     counts = frame["condition"].value_counts(sort=False)
     if format is Format.JSON:

@@ -29,6 +29,9 @@ FACTOR_LABEL = {
 }
 
 
+FULL_DESIGN = 256
+"""Points of the published design; a smaller one is labelled as partial."""
+
 SOBOL = StudyEntry(
     "sobol",
     "Sensitivity sweep",
@@ -74,7 +77,8 @@ def summarise_sweep(outcome: SweepOutcome) -> StudyResult:
     """Return ranges, orderings and indices of a sweep; what is partial says so."""
     design = outcome.design
     count = len(outcome.points)
-    partial = None if count == design.points else f"partial: {count} of {design.points} settings"
+    full = max(design.points, FULL_DESIGN)
+    partial = None if count >= full else f"partial: {count} of {full} settings"
     statistics: dict[str, Statistic] = {}
     values = {rule: areas(outcome.points, rule) for rule in design.rules}
     for rule, found in values.items():
@@ -127,7 +131,7 @@ def _range(values: Floats, partial: str | None) -> Statistic:
     defined = values[~np.isnan(values)]
     lost = values.size - defined.size
     notes = [text for text in (partial, f"{lost} settings without support" if lost else "") if text]
-    note = "; ".join(["smallest and largest over the settings", *notes])
+    note = "; ".join([*notes, "smallest and largest over the settings"])
     if not defined.size:
         return Statistic(None, n=values.size, note=note)
     # The published entry is a pair of numbers under one id.
