@@ -26,6 +26,7 @@ LEFT_OUT = (
     "pact_scenes/planning",
     "pact_scenes/simulators/physx",
     "pact_scenes/validation",
+    "pact_scenes/viewpoints",
 )
 """Authoring-time and embedded-engine modules: they need packages that Kit does not have."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -81,3 +82,9 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory, pact: Pact) -> Path:
         result = pact("run", "--backend", "kinematic", "--jobs", "2", "--quiet", "-o", folder)
         assert result.returncode == 0, result.stderr
     return folder
+
+
+@pytest.fixture
+def run_copy(finished_run: Path, tmp_path: Path) -> Path:
+    """Return a copy of the finished run that a test may write to."""
+    return Path(shutil.copytree(finished_run, tmp_path / "copy"))

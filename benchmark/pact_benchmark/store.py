@@ -80,7 +80,8 @@ def frame_to_parquet(frame: pd.DataFrame) -> bytes:
 def frame_from_parquet(path: Path) -> pd.DataFrame:
     """Read a Parquet file; a damaged or foreign file is a `PactError` that names it."""
     try:
-        frame: pd.DataFrame = pq.read_table(path).to_pandas()
+        with path.open("rb") as stream:  # a path of its own would have to be valid UTF-8
+            frame: pd.DataFrame = pq.read_table(stream).to_pandas()
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise PactError(

@@ -50,7 +50,8 @@ def _what_is_wrong(run: RunFolder, name: str) -> str | None:
         if name.endswith(".json"):
             json.loads(path.read_text(encoding="utf-8"))
         if name in REQUIRED_COLUMNS:
-            have = set(pq.read_schema(path).names)
+            with path.open("rb") as stream:
+                have = set(pq.read_schema(stream).names)
             lacking = [column for column in REQUIRED_COLUMNS[name] if column not in have]
             if lacking:
                 return f"lacks the column {lacking[0]!r}"

@@ -91,11 +91,11 @@ def test_the_command_takes_a_condition_of_the_user(finished_run: Path, tmp_path:
     assert sum(counts.values()) == 33_600
 
 
-def test_a_bad_parameter_is_one_line_and_exit_code_two(finished_run: Path, tmp_path: Path, pact):
+def test_a_bad_parameter_is_one_line_and_exit_code_two(run_copy: Path, tmp_path: Path, pact):
     """An impossible value is refused with its place, without a traceback."""
     settings = tmp_path / "bad.toml"
     settings.write_text("[conditions.conditions.clean_control.risk]\npeak = 1.5\n")
-    done = pact("generate", "-o", finished_run, "-c", settings)
+    done = pact("generate", "-o", run_copy, "-c", settings)
     assert done.returncode == 2
     assert "clean_control, risk" in done.stderr
     assert "Traceback" not in done.stderr

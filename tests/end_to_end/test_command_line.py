@@ -87,9 +87,9 @@ def test_debug_shows_the_traceback(pact, tmp_path: Path) -> None:
     assert "Traceback" in result.stderr
 
 
-def test_unknown_study_lists_the_known(pact, finished_run: Path) -> None:
+def test_unknown_study_lists_the_known(pact, run_copy: Path) -> None:
     """A study that does not exist is answered with those that do."""
-    result = pact("evaluate", "copis", "--output", finished_run)
+    result = pact("evaluate", "copis", "--output", run_copy)
     assert result.returncode == 2
     assert "copies" in result.stderr
 
@@ -114,23 +114,23 @@ def test_configuration_mistakes_are_named(pact, tmp_path: Path, text: str, expec
     assert not (tmp_path / "run").exists()
 
 
-def test_json_results_are_json(pact, finished_run: Path) -> None:
+def test_json_results_are_json(pact, run_copy: Path) -> None:
     """`--format json` prints one JSON document on standard output, nothing else."""
     for arguments in (
-        ["status", finished_run, "--format", "json"],
-        ["verify", finished_run, "--format", "json"],
+        ["status", run_copy, "--format", "json"],
+        ["verify", run_copy, "--format", "json"],
         ["doctor", "--format", "json"],
         ["evaluate", "--list", "--format", "json"],
-        ["evaluate", "design", "--output", finished_run, "--format", "json", "--quiet"],
-        ["compare", "--output", finished_run, "--format", "json"],
+        ["evaluate", "design", "--output", run_copy, "--format", "json", "--quiet"],
+        ["compare", "--output", run_copy, "--format", "json"],
     ):
         result = pact(*arguments, check=True)
         json.loads(result.stdout)
 
 
-def test_quiet_is_quiet(pact, finished_run: Path) -> None:
+def test_quiet_is_quiet(pact, run_copy: Path) -> None:
     """`--quiet` leaves standard error empty."""
-    result = pact("evaluate", "design", "--output", finished_run, "--quiet", check=True)
+    result = pact("evaluate", "design", "--output", run_copy, "--quiet", check=True)
     assert result.stderr == ""
 
 

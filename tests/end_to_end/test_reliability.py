@@ -45,24 +45,18 @@ def test_killed_run_resumes_to_the_same_bytes(finished_run: Path, tmp_path: Path
     assert mine == reference
 
 
-def test_second_run_recomputes_nothing(finished_run: Path, tmp_path: Path, pact) -> None:
+def test_second_run_recomputes_nothing(run_copy: Path, pact) -> None:
     """Running the same command again touches no result."""
-    copy = tmp_path / "run"
-    shutil.copytree(finished_run, copy)
-    before = {path: path.stat().st_mtime_ns for path in copy.rglob("*.parquet")}
-    pact("run", "--backend", "kinematic", "--quiet", "-o", copy, check=True)
-    assert {path: path.stat().st_mtime_ns for path in copy.rglob("*.parquet")} == before
+    before = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*.parquet")}
+    pact("run", "--backend", "kinematic", "--quiet", "-o", run_copy, check=True)
+    assert {path: path.stat().st_mtime_ns for path in run_copy.rglob("*.parquet")} == before
 
 
 @pytest.mark.parametrize("name", ["instances.parquet", "observations.parquet", "statistics.json"])
 @pytest.mark.parametrize("damage", ["truncate", "flip", "delete"])
-def test_verify_finds_damage(
-    finished_run: Path, tmp_path: Path, pact, name: str, damage: str
-) -> None:
+def test_verify_finds_damage(run_copy: Path, pact, name: str, damage: str) -> None:
     """Damage of any kind is found, named, and comes with the command that mends it."""
-    copy = tmp_path / "run"
-    shutil.copytree(finished_run, copy)
-    path = copy / name
+    path = run_copy / name
     content = bytearray(path.read_bytes())
     if damage == "truncate":
         path.write_bytes(content[: len(content) // 2])
@@ -71,49 +65,43 @@ def test_verify_finds_damage(
         path.write_bytes(content)
     else:
         path.unlink()
-    result = pact("verify", copy)
+    result = pact("verify", run_copy)
     assert result.returncode == 1
     assert name in result.stdout
     assert "rerun: pact" in result.stdout
 
 
-def test_damaged_rows_are_not_used(finished_run: Path, tmp_path: Path, pact) -> None:
+def test_damaged_rows_are_not_used(run_copy: Path, pact) -> None:
     """A damaged table is made anew by `pact run`, to the same bytes."""
-    copy = tmp_path / "run"
-    shutil.copytree(finished_run, copy)
-    path = copy / "instances.parquet"
+    path = run_copy / "instances.parquet"
     original = path.read_bytes()
     path.write_bytes(original[:-100])
-    pact("run", "--backend", "kinematic", "--quiet", "-o", copy, check=True)
+    pact("run", "--backend", "kinematic", "--quiet", "-o", run_copy, check=True)
     assert path.read_bytes() == original
-    assert pact("verify", copy).returncode == 0
+    assert pact("verify", run_copy).returncode == 0
 
 
-def test_the_printed_command_mends_to_the_same_bytes(
-    finished_run: Path, tmp_path: Path, pact
-) -> None:
+def test_the_printed_command_mends_to_the_same_bytes(run_copy: Path, tmp_path: Path, pact) -> None:
     """What `pact verify` says to rerun has the options that made the file, in mending order."""
-    copy = tmp_path / "run"
-    shutil.copytree(finished_run, copy)
-    pact("generate", "--seed", "7", "--quiet", "-o", copy, check=True)
-    pact("evaluate", "design", "--quiet", f"--output={copy}", check=True)
-    states = json.loads(pact("status", copy, "--format", "json", check=True).stdout)["parts"]
+    pact("generate", "--seed", "7", "--quiet", "-o", run_copy, check=True)
+    pact("evaluate", "design", "--quiet", f"--output={run_copy}", check=True)
+    states = json.loads(pact("status", run_copy, "--format", "json", check=True).stdout)["parts"]
     outdated = {part["part"] for part in states if part["state"] == "outdated"}
     assert {"study:copies", "decisions"} <= outdated
     assert not {"study:design", "instances", "observations"} & outdated
     names = ["instances.parquet", "studies/design.json", "statistics.json"]
-    originals = {name: (copy / name).read_bytes() for name in names}
+    originals = {name: (run_copy / name).read_bytes() for name in names}
     for name in names:
-        (copy / name).write_bytes(b"damaged")
-    problems = json.loads(pact("verify", copy, "--format", "json").stdout)["problems"]
+        (run_copy / name).write_bytes(b"damaged")
+    problems = json.loads(pact("verify", run_copy, "--format", "json").stdout)["problems"]
     assert problems[0]["file"] == "instances.parquet"
     for problem in problems:
         pact(*shlex.split(problem["rerun"])[1:], check=True)
-    assert {name: (copy / name).read_bytes() for name in names} == originals
-    assert pact("verify", copy).returncode == 0
+    assert {name: (run_copy / name).read_bytes() for name in names} == originals
+    assert pact("verify", run_copy).returncode == 0
 
 
-def test_damaged_manifest_is_named(finished_run: Path, tmp_path: Path, pact) -> None:
+def test_damaged_manifest_is_named(tmp_path: Path, pact) -> None:
     """A damaged run.json gives one line that says what to do."""
     copy = tmp_path / "run"
     copy.mkdir()

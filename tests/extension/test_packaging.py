@@ -70,7 +70,10 @@ print(count)
 def test_package_imports_with_numpy_and_pxr_alone(package):
     """Every module of the package that needs no Kit loads from the package, without others."""
     result = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL, package], capture_output=True, text=True, cwd=package
+        [sys.executable, "-B", "-c", IMPORT_ALL, package],
+        capture_output=True,
+        text=True,
+        cwd=package,
     )
     assert result.returncode == 0, result.stderr
     assert int(result.stdout.split()[-1]) > 40
