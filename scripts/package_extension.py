@@ -4,7 +4,7 @@ The packages `pact_core`, `pact_scenes` and `pact_configs` go into `pip_prebundl
 is installed or fetched when the extension starts. The zip is the same, byte for byte, for the same
 sources.
 
-    python scripts/package_extension.py [--output dist/extension]
+    python scripts/package_extension.py [--output build/extension]
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def pack(folder: Path, archive: Path) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Package both extensions and print what was made."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("--output", type=Path, default=ROOT / "dist" / "extension")
+    parser.add_argument("--output", type=Path, default=ROOT / "build" / "extension")
     output = parser.parse_args(arguments).output
     output.mkdir(parents=True, exist_ok=True)
     for name in EXTENSIONS:
