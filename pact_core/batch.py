@@ -65,6 +65,10 @@ class SourceBatch:
                 f"opinion has shape {tuple(self.opinion.shape)}, expected "
                 f"[..., {sources} sources, {contracts} contracts]"
             )
+        for name in ("opinion", "quality", "conflict"):
+            dtype = getattr(self, name).dtype
+            if getattr(dtype, "kind", "f") in "cSU":
+                raise TypeError(f"{name} holds {dtype}, expected real numbers")
         for name in _ARRAYS[1:]:
             value = getattr(self, name)
             expected = lead if name in _PER_INSTANCE else (*lead, sources)

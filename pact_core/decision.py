@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pact_core.admission import CROSS_ROLE_COMPONENTS, AdmissionPolicy
+from pact_core.columns import SUM_HIGH, SUM_LOW
 from pact_core.contracts import ContractSet, Response, Status
 from pact_core.fusion import FusionOptions
 from pact_core.provenance import Partition, blocks
-from pact_core.sources import LANGUAGE, Source, number, opinion_vector
+from pact_core.sources import LANGUAGE, Source, number, opinion_vector, total
 
 SELECTION_STOPS = ("base_eligibility", "score_selection")
 """What can withhold a candidate before typed admission; both answer HOLD."""
@@ -188,14 +189,14 @@ def source_faults(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _opinion_faults(opinion: object, names: tuple[str, ...]) -> list[str]:
     values = opinion_vector(opinion, names)
-    total = sum(values)
+    mass = total(values)
     if all(value != value for value in values):
         return [f"opinion is not one number for each of {', '.join(names)}"]
     if not all(abs(value) < float("inf") for value in values):
         return ["opinion not finite"]
     if min(values) < 0.0:
         return ["opinion negative"]
-    return [] if abs(total - 1.0) <= 1e-6 * max(1.0, total) else [f"opinion sums to {total:g}"]
+    return [] if SUM_LOW <= mass <= SUM_HIGH else [f"opinion sums to {mass:.8g}"]
 
 
 def _eligibility_values(d: Decision) -> dict[str, Any]:

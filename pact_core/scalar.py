@@ -161,7 +161,7 @@ def read(source: Source, names: tuple[str, ...]) -> Reading:
     if type(conflict) is not float:
         conflict = number(conflict)
     mass = total(values)
-    sound = SUM_LOW <= mass <= SUM_HIGH and min(values) >= 0.0 and source.declared_valid
+    sound = SUM_LOW <= mass <= SUM_HIGH and min(values) >= 0.0 and bool(source.declared_valid)
     if sound:
         p = [value / mass for value in values]
         peak = max(p)
@@ -173,7 +173,7 @@ def read(source: Source, names: tuple[str, ...]) -> Reading:
     valid = sound and 0.0 <= quality <= 1.0 and (absent or 0.0 <= conflict <= 1.0)
     if not valid or absent:
         quality, conflict = _unit(quality), _unit(conflict)
-    present = source.available
+    present = bool(source.available)
     return Reading(source.role, present, present and valid, p, quality, conflict, absent, top, peak)
 
 

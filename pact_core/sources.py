@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from functools import reduce
 from math import nan
 from operator import add
+from typing import Any
+
+import numpy as np
 
 STALE = "stale_previous_command"
 """Command status of a language source that carries the previous command over."""
+
+_NOT_REAL = (bool, np.bool_, np.complexfloating, np.flexible)
+"""Types that ``float`` takes although they hold no real number."""
 
 LANGUAGE, GEOMETRY, RISK = HANDOVER_ROLES = ("language", "geometry", "risk")
 
@@ -62,7 +68,8 @@ class Source:
         command: Timing of a language source.
 
     Raises:
-        ValueError: The parent set is empty, or is one string instead of a collection of names.
+        ValueError: The parent set is empty, or is no collection of names: one string, say, or an
+            iterator, which would name its parents only once.
     """
 
     role: str
@@ -75,9 +82,11 @@ class Source:
     command: CommandState | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.parents, str):
-            raise ValueError(f"parents of {self.role!r} must be a collection, not one string")
-        if not self.parents:
+        if isinstance(self.parents, (str, bytes)) or not isinstance(self.parents, Collection):
+            raise ValueError(
+                f"parents of {self.role!r} must be a collection of names, not {self.parents!r}"
+            )
+        if len(self.parents) == 0:
             raise ValueError(
                 f"source {self.role!r} has no parents; every source needs at least one"
             )
@@ -88,26 +97,32 @@ def total(values: Iterable[float]) -> float:
     return reduce(add, values, 0.0)
 
 
-def number(value: object) -> float:
+def number(value: Any) -> float:
     """Return a value as a float, NaN for anything that is not a real number."""
-    if isinstance(value, (bool, str, bytes)) or value is None:
+    if type(value) is float:
+        return value
+    if isinstance(value, _NOT_REAL) or not hasattr(value, "__float__"):
         return nan
     try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        return float(value)
+    except Exception:  # whatever the conversion of a foreign type raises
         return nan
 
 
-def opinion_vector(opinion: object, names: tuple[str, ...]) -> list[float]:
-    """Return an opinion in contract order; all NaN when labels or length do not fit."""
-    if isinstance(opinion, Mapping):
-        if len(opinion) == len(names) and all(name in opinion for name in names):
-            return [number(opinion[name]) for name in names]
-    elif opinion is not None and not isinstance(opinion, (str, bytes)):
-        try:
-            values = [number(value) for value in opinion]  # type: ignore[attr-defined]
-        except TypeError:
-            values = []
-        if len(values) == len(names):
-            return values
+def opinion_vector(opinion: Any, names: tuple[str, ...]) -> list[float]:
+    """Return an opinion in contract order; all NaN when labels, length or order do not fit."""
+    try:
+        if isinstance(opinion, Mapping):
+            if len(opinion) == len(names) and all(name in opinion for name in names):
+                return [number(opinion[name]) for name in names]
+        elif (
+            hasattr(opinion, "__getitem__")  # sets have no order, iterators are read only once
+            and not isinstance(opinion, (str, bytes, bytearray))
+            and len(opinion) == len(names)
+        ):
+            values = [number(value) for value in opinion]
+            if len(values) == len(names):  # a data frame is as long as its rows, but gives columns
+                return values
+    except Exception:  # whatever a foreign container raises
+        pass
     return [nan] * len(names)
