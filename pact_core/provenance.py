@@ -34,10 +34,11 @@ def components(parents: Sequence[Collection[Hashable]]) -> Partition:
     """
     owner: dict[Hashable, int] = {}
     claim = owner.setdefault
-    root = list(range(len(parents)))
+    root: list[int] = []
     for i, names in enumerate(parents):
-        if not names:
+        if len(names) == 0:
             raise ValueError(f"source {i} has no parents; every source needs at least one")
+        root.append(i)  # grows with the walk, so that neighbours are still in the cache
         here = i
         for name in names:
             there = claim(name, i)

@@ -90,9 +90,9 @@ def scalar_latency() -> dict[str, float]:
     }
 
 
-def paired_parents(sources: int) -> list[tuple[str, ...]]:
-    """Return parents that link sources 0-1, 2-3, and so on."""
-    return [(f"pair-{i // 2}",) for i in range(sources)]
+def paired_parents(sources: int) -> list[frozenset[str]]:
+    """Return parents that link sources 0-1, 2-3, and so on; each also has one of its own."""
+    return [frozenset({f"pair-{i // 2}", f"own-{i}"}) for i in range(sources)]
 
 
 def pairwise_components(parents: Sequence[Collection[str]]) -> list[int]:
@@ -110,8 +110,8 @@ def pairwise_components(parents: Sequence[Collection[str]]) -> list[int]:
 def component_latency() -> dict[str, float]:
     """Time component discovery and fit how it grows with the number of sources.
 
-    The exponent is of the fastest runs on disjoint pairs with one shared parent each. It depends
-    on the input: two parents per source in frozensets give about 1.25.
+    The exponent is of the fastest runs on disjoint pairs, sources with one shared and one private
+    parent each. What it has above one is the price of memory outside the caches.
     """
     parents = paired_parents(64)
     times = []
