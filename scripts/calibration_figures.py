@@ -99,7 +99,6 @@ class PiecewiseEvaluation(Evaluation):
         parts: The conditions.
         rows: Positions of each condition's rows.
         kappa: Concentration of each outer fold.
-        models: Correctness models to use in place of fitted ones, for derivatives.
     """
 
     def __init__(
@@ -108,10 +107,9 @@ class PiecewiseEvaluation(Evaluation):
         parts: Sequence[ConditionRows],
         rows: Sequence[npt.NDArray[Any]],
         kappa: Sequence[float] | None,
-        models: Any = None,
     ) -> None:
         super().__init__(benchmark, kappa=kappa)
-        self._parts, self._rows, self._models = parts, rows, models
+        self._parts, self._rows = parts, rows
         self._joined: dict[Any, Outputs] = {}
         self._codes: dict[Any, npt.NDArray[Any]] = {}
 
@@ -152,12 +150,6 @@ class PiecewiseEvaluation(Evaluation):
                 codes[rows] = part.responses(variant, at, used)
             self._codes[key] = codes
         return self._codes[key]
-
-    def correctness_models(self, rows: Any = None) -> Any:
-        """Return the given models, or fit them."""
-        if rows is None and self._models is not None:
-            return self._models
-        return super().correctness_models(rows)
 
 
 def area(curve: Curve, support: tuple[float, float] = SUPPORT, points: int = 36) -> float:

@@ -109,4 +109,6 @@ def _source_cell(state: SourceState) -> str:
     conflict = f"{state.conflict:.3g}" if state.conflict_recorded else "absent"
     numbers = f"{state.peak:.3g} / {state.quality:.3g} / {conflict}"
     spread = "" if state.spread == 1.0 else f", spread {state.spread:.3g}"
-    return f"{state.says}<br>{numbers}{spread}"
+    noise = state.attribute_spread
+    attributes = "" if noise == 1.0 else f", attribute spread {noise:.3g}"
+    return f"{state.says}<br>{numbers}{spread}{attributes}"

@@ -76,6 +76,7 @@ class SourceState:
         quality: Mean quality, in [0, 1].
         conflict: Mean conflict, in [0, 1].
         spread: The generation concentration is divided by this: 2 doubles the variance.
+        attribute_spread: Multiplies the standard deviations of quality and conflict.
         keeps_lead: True: noise never overturns the leading contract.
         reference_peak: The peak is that of the first condition's language source.
         available: False: the source is missing.
@@ -90,6 +91,7 @@ class SourceState:
     quality: float
     conflict: float
     spread: float = 1.0
+    attribute_spread: float = 1.0
     keeps_lead: bool = True
     reference_peak: bool = False
     available: bool = True
@@ -103,8 +105,9 @@ class SourceState:
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise ConfigurationError(f"{name} = {value} is outside [0, 1]")
-        if not self.spread > 0.0:
-            raise ConfigurationError(f"spread = {self.spread} must be positive")
+        for name in ("spread", "attribute_spread"):
+            if not getattr(self, name) > 0.0:
+                raise ConfigurationError(f"{name} = {getattr(self, name)} must be positive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class Condition:
         return sum(s.available and s.valid for s in self.sources)
 
 
-_NUMBERS = ("peak", "quality", "conflict", "spread")
+_NUMBERS = ("peak", "quality", "conflict", "spread", "attribute_spread")
 _FLAGS = ("keeps_lead", "available", "valid", "conflict_recorded")
 _SOURCE_KEYS = frozenset(
     {"like", "quality_shift", "supports", "command", "says", *_NUMBERS, *_FLAGS}

@@ -34,6 +34,7 @@ _URGENT = LABELS.index("U")
 _COUNTERS = {"quality": 0, "conflict": 2}
 _SCALE = np.array([0.0, 1.0, 2.0, 3.0, 0.0])
 _ON_SCALE = (np.arange(len(LABELS)) < SCENE_CLASSES).astype(np.float64)
+_LOWEST_PEAK = 1.02 / len(LABELS)  # the leading contract still leads
 _SEES = np.array([0.0, 1.0, 1.0])  # occlusion concerns geometry and risk
 
 
@@ -157,6 +158,7 @@ class _States:
     quality: Floats
     conflict: Floats
     spread: Floats
+    attribute_spread: Floats
     keeps_lead: npt.NDArray[np.bool_]
     available: npt.NDArray[np.bool_]
     recorded: npt.NDArray[np.bool_]
@@ -197,6 +199,7 @@ class _States:
             quality=gather("quality", np.float64),
             conflict=gather("conflict", np.float64),
             spread=gather("spread", np.float64),
+            attribute_spread=gather("attribute_spread", np.float64),
             keeps_lead=gather("keeps_lead", np.bool_),
             available=gather("available", np.bool_),
             recorded=gather("conflict_recorded", np.bool_),
@@ -279,8 +282,8 @@ def _mean_opinions(
 ) -> Floats:
     """Return mean opinions, shape [n, sources, K]: the peak, the rest shared or even.
 
-    A source that reads the scene shares the rest with the classes near the observed position; any
-    other spreads it evenly.
+    A source that reads the scene leads as clearly as the class shows, and shares the rest with
+    the classes near the observed position; any other spreads it evenly.
     """
     contracts = len(LABELS)
     at = np.maximum(leads, 0)[..., None]
@@ -290,11 +293,22 @@ def _mean_opinions(
     near *= (params.share * states.reads[cond] / near.sum(axis=-1))[..., None]
     rest = near + ((1.0 - params.share * states.reads[cond]) / (contracts - 1))[..., None]
     np.put_along_axis(rest, at, 0.0, axis=-1)
-    peak = states.peak[cond][..., None]
+    clarity = np.where(states.reads[cond], params.clarity_of(leads), 1.0)
+    peak = _with_odds(states.peak[cond], clarity)[..., None]
     rest *= (1.0 - peak) / rest.sum(axis=-1, keepdims=True)
     np.put_along_axis(rest, at, peak, axis=-1)
     mean: Floats = rest * (leads >= 0)[..., None]
     return mean
+
+
+def _with_odds(peak: Floats, factor: Floats) -> Floats:
+    """Return the peaks with their odds multiplied, but never below an even share.
+
+    A factor of one leaves a peak as it is.
+    """
+    scaled = peak * factor / (1.0 - peak + peak * factor)
+    changed: Floats = np.where(factor == 1.0, peak, np.maximum(scaled, _LOWEST_PEAK))
+    return changed
 
 
 def _attributes(
@@ -306,10 +320,11 @@ def _attributes(
     params: OpinionParams,
 ) -> tuple[Floats, Floats]:
     """Return quality and conflict, shape [n, sources]; NaN where the attribute is absent."""
-    quality = states.quality[cond] + params.quality_sd * draws.normal(
+    spread = states.attribute_spread[cond]
+    quality = states.quality[cond] + spread * params.quality_sd * draws.normal(
         source_key, _COUNTERS["quality"]
     )
-    conflict = states.conflict[cond] + params.conflict_sd * draws.normal(
+    conflict = states.conflict[cond] + spread * params.conflict_sd * draws.normal(
         source_key, _COUNTERS["conflict"]
     )
     occlusion = np.where(states.stale[cond], old.occlusion[:, None], own.occlusion[:, None])

@@ -44,6 +44,7 @@ class OpinionParams:
     share: float
     width: float
     hand_gripper_distance: tuple[float, float, float]
+    relation_clarity: tuple[float, ...]
     path_clearance: tuple[float, float, float]
     separation_margin: tuple[float, float, float]
     closing_speed: tuple[float, float, float]
@@ -73,6 +74,7 @@ class OpinionParams:
             hand_gripper_distance=_three(
                 section["relation"], "hand_gripper_distance", falling=True
             ),
+            relation_clarity=_clarity(section["relation"]),
             path_clearance=_three(risk, "path_clearance", falling=True),
             separation_margin=_three(risk, "separation_margin", falling=True),
             closing_speed=_three(risk, "closing_speed", falling=False),
@@ -93,6 +95,16 @@ class OpinionParams:
         """Return the shipped parameters."""
         return cls.from_section(default_section("opinions"))
 
+    def clarity_of(self, leads: Ints) -> Floats:
+        """Return how clearly the class of every lead shows to its source.
+
+        Args:
+            leads: Contract that language, geometry and risk lead with, shape [n, 3].
+        """
+        clarity = np.ones((3, 1 + max(SCENE_CLASSES, int(leads.max(initial=0)))))
+        clarity[1, :SCENE_CLASSES] = self.relation_clarity
+        return clarity[np.arange(3), np.maximum(leads, 0)]
+
     def override(self, **changes: float) -> OpinionParams:
         """Return a copy with the named parameters changed (used by the sensitivity sweep)."""
         return replace(self, **changes)  # type: ignore[arg-type]
@@ -105,6 +117,13 @@ def _three(table: Mapping[str, Any], key: str, *, falling: bool) -> tuple[float,
         order = "falling" if falling else "rising"
         raise ConfigurationError(f"opinions: {key} must be three strictly {order} thresholds")
     return first, second, third
+
+
+def _clarity(table: Mapping[str, Any]) -> tuple[float, ...]:
+    clarity = tuple(float(table["clarity"][name]) for name in "NSHT")
+    if not all(value > 0.0 for value in clarity):
+        raise ConfigurationError("opinions: clarity must be positive")
+    return clarity
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ def test_the_language_peak_reaches_only_sources_that_take_it_over(conditions):
     [
         ({"peak": 1.5}, "peak"),
         ({"spread": 0.0}, "spread"),
+        ({"attribute_spread": -1.0}, "attribute_spread"),
         ({"supports": "everything"}, "everything"),
         ({"colour": "red"}, "colour"),
         ({"like": "later"}, "not defined above"),

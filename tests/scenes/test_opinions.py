@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -262,6 +264,46 @@ def test_thresholds_belong_to_the_more_cautious_class():
     classes = read_scene(columns, PARAMS).scene_class
     assert classes[:, 0].tolist() == [1, 2, 3]
     assert classes[:, 1].tolist() == [1, 2, 3]
+
+
+def test_clarity_changes_the_peak_of_geometry_where_it_reads_the_scene():
+    """A clearer class multiplies the odds of the lead; the faintest still leads."""
+    columns = observations()
+    clean = CONDITIONS[:1]
+    sharp = PARAMS.override(generation_concentration=1e9)
+    plain = synthesise(columns, clean, LABELS, sharp.override(relation_clarity=(1.0,) * 4), seed=1)
+    clear = synthesise(
+        columns, clean, LABELS, sharp.override(relation_clarity=(3.0, 1.0, 1.0, 1e-3)), seed=1
+    )
+    peak, raised = plain.opinion.max(axis=-1), clear.opinion.max(axis=-1)
+    normal, retreat = plain.relation_class == 0, plain.relation_class == 3
+    odds, raised_odds = peak / (1.0 - peak), raised / (1.0 - raised)
+    np.testing.assert_allclose(raised_odds[normal, 1], 3.0 * odds[normal, 1], rtol=1e-3)
+    np.testing.assert_allclose(raised[~normal & ~retreat], peak[~normal & ~retreat])
+    np.testing.assert_allclose(raised[:, [0, 2]], peak[:, [0, 2]])
+    assert (raised[retreat, 1] < peak[retreat, 1]).all()
+    np.testing.assert_array_equal(clear.opinion.argmax(-1), plain.opinion.argmax(-1))
+
+
+def test_attribute_spread_multiplies_the_noise_of_quality_and_conflict():
+    """Twice the spread, twice the deviation from the mean, and the same opinions."""
+    columns = observations() | {"occlusion": np.zeros(480)}
+    weak = CONDITIONS[NAMES.index("partial_disagreement_low_quality")]
+    calm, noisy = (
+        synthesise(
+            columns,
+            [replace(weak, sources=[replace(s, attribute_spread=a) for s in weak.sources])],
+            LABELS,
+            PARAMS,
+            seed=1,
+        )
+        for a in (0.5, 1.0)
+    )
+    mean = np.array([[s.quality, s.conflict] for s in weak.sources]).T
+    for name, middle in zip(("quality", "conflict"), mean, strict=True):
+        deviation = getattr(calm, name) - middle
+        np.testing.assert_allclose(getattr(noisy, name) - middle, 2.0 * deviation, atol=1e-12)
+    np.testing.assert_array_equal(calm.opinion, noisy.opinion)
 
 
 def test_draws_have_the_moments_of_their_distributions():
