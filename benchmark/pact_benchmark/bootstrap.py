@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +52,8 @@ def clopper_pearson(events: int, n: int, level: float = LEVEL) -> tuple[float, f
     """Return the exact binomial interval for `events` of `n`; at 0 events it is [0, u], u > 0."""
     if n < 1 or not 0 <= events <= n:
         raise ValueError(f"{events} events of {n} is not a share")
+    from scipy import stats  # slow to import, and most callers want something else
+
     tail = (1.0 - level) / 2.0
     low = 0.0 if events == 0 else float(stats.beta.ppf(tail, events, n - events + 1))
     high = 1.0 if events == n else float(stats.beta.ppf(1.0 - tail, events + 1, n - events))
@@ -63,6 +64,8 @@ def wilson(events: int, n: int, level: float = LEVEL) -> tuple[float, float]:
     """Return Wilson's score interval for `events` of `n`."""
     if n < 1 or not 0 <= events <= n:
         raise ValueError(f"{events} events of {n} is not a share")
+    from scipy import stats
+
     z = float(stats.norm.ppf(0.5 + level / 2.0))
     share = events / n
     scale = 1.0 + z * z / n

@@ -1,18 +1,19 @@
-"""One look for every rule, in every figure: colour-blind safe, deterministic files."""
+"""One look for every rule, in every figure: colour-blind safe, deterministic files.
+
+Matplotlib is imported when something is drawn: names and colours cost nothing.
+"""
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Okabe–Ito palette.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -79,12 +80,22 @@ _STYLE: dict[Any, Any] = {
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in the house style inside the block."""
+    import matplotlib
+
     with matplotlib.rc_context(_STYLE):
         yield
 
 
+def preload() -> None:
+    """Import what drawing needs, so that it is there when something is drawn."""
+    for name in ("figure", "backends.backend_svg", "backends.backend_agg", "backends.backend_pdf"):
+        importlib.import_module(f"matplotlib.{name}")
+
+
 def new_figure(width: float = 6.4, height: float = 3.6) -> Figure:
     """Return an empty figure, `width` × `height` in inches."""
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained")
 
 

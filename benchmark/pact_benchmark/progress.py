@@ -7,7 +7,7 @@ from typing import Any
 from pact_benchmark.set_transformer import training_status
 from pact_benchmark.store import RunFolder
 from pact_benchmark.study import all_studies
-from pact_benchmark.sweep import sweep_status
+from pact_benchmark.sweep.job import sweep_status
 from pact_benchmark.sweep.shards import JobStatus
 
 

@@ -39,6 +39,7 @@ def run_shards(
     jobs: int = 1,
     address: str | None = None,
     console: Console | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> int:
     """Compute every shard that is not there yet and return how many were computed.
 
@@ -53,6 +54,8 @@ def run_shards(
         jobs: worker processes of the local backend.
         address: Ray cluster to join; none starts Ray on this machine.
         console: where progress is shown.
+        meanwhile: what this process does each time that local workers start, such as slow
+            imports; without workers it is not called.
     """
     missing = shards.missing(tasks)
     screen = console if console is not None else Console(quiet=True)
@@ -67,7 +70,7 @@ def run_shards(
                 shards.write(name, work(inputs, tasks[name]))
                 bar.advance()
         else:
-            _run_local(work, inputs, tasks, shards, jobs, bar, screen)
+            _run_local(work, inputs, tasks, shards, jobs, bar, screen, meanwhile)
     shards.clear_leftovers()
     return len(missing)
 
@@ -87,9 +90,11 @@ def _run_local(
     jobs: int,
     bar: Bar,
     screen: Console,
+    meanwhile: Callable[[], None] | None,
 ) -> None:
     """Compute in worker processes, which write their own shards; replace killed workers."""
     from joblib import Parallel, delayed
+    from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     shown = len(tasks) - len(shards.missing(tasks))
@@ -103,9 +108,14 @@ def _run_local(
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)
         calls = (delayed(_write_shard)(work, inputs, name, tasks[name], shards) for name in missing)
         try:
-            for _ in parallel(calls):
+            written = parallel(calls)  # the workers start here
+            if meanwhile is not None:
+                meanwhile()
+            for _ in written:
                 shown += 1
                 bar.advance()
+            # The workers end while this process goes on, which would else wait for them at exit.
+            get_reusable_executor(reuse=True).shutdown(wait=False)
             return
         except BrokenProcessPool:
             screen.say("a worker process was killed; going on with new ones")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 FACTORS = (
     "language_peak",
@@ -85,6 +84,8 @@ def sobol_points(count: int, seed: int) -> NDArray[np.float64]:
 
     A larger count extends a smaller one, so a sweep can be lengthened later.
     """
+    from scipy.stats import qmc  # slow to import, and workers need no design
+
     exponent = max(int(np.ceil(np.log2(max(count, 1)))), 0)
     # `seed`, not `rng`: SciPy spawns a child of `rng`, which would be another published design.
     engine = qmc.Sobol(d=len(FACTORS), scramble=True, seed=seed)
@@ -102,6 +103,8 @@ def index_matrices(count: int, seed: int) -> dict[str, NDArray[np.float64]]:
         count: Points per matrix; a power of two.
         seed: Seed of the sequence.
     """
+    from scipy.stats import qmc
+
     factors = len(FACTORS)
     engine = qmc.Sobol(d=2 * factors, scramble=True, seed=seed)
     both = engine.random_base2(int(np.log2(count)))

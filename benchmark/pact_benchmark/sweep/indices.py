@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import sobol_indices
 
 from pact_benchmark.bootstrap import interval
 from pact_benchmark.study import Statistic
@@ -59,6 +58,8 @@ def sensitivity(values: Mapping[str, Floats], *, resamples: int, seed: int) -> I
 
 def _estimate(base: Floats, other: Floats, mixed: Floats) -> tuple[Floats, Floats]:
     """Return first-order and total indices [factors]; an output that never varies has none."""
+    from scipy.stats import sobol_indices
+
     if np.ptp(np.concatenate([base, other])) == 0.0:
         return np.zeros(mixed.shape[0]), np.zeros(mixed.shape[0])
     result = sobol_indices(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pact_benchmark import plotting
 from pact_benchmark.admission import admission_policy
 from pact_benchmark.config import Config
 from pact_benchmark.console import Console
@@ -168,6 +169,7 @@ def run_sweep(
         shards,
         title="sweep",
         console=console,
+        meanwhile=plotting.preload,
         **_arguments(workers),
     )
     found = {name: json.loads(shards.read(name)) for name in tasks}

@@ -14,6 +14,7 @@ from pact_benchmark.data import assemble
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.selection import Curve, SupportError, ncsaurc
 from pact_benchmark.sweep.design import Setting
+from pact_benchmark.sweep.memory import keep_freed_memory
 from pact_core import AdmissionPolicy
 from pact_scenes.conditions import LABELS, Condition
 from pact_scenes.opinions import OpinionParams, synthesise
@@ -81,5 +82,6 @@ def _outcome(curve: Curve, inputs: SweepInputs) -> dict[str, Any]:
 
 def point_shard(inputs: SweepInputs, setting: Setting) -> bytes:
     """Return the shard of one setting: JSON with sorted keys."""
+    keep_freed_memory()
     content = {"setting": setting.to_json(), "rules": measure(inputs, setting)}
     return (json.dumps(content, sort_keys=True, indent=1) + "\n").encode("ascii")

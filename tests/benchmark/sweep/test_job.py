@@ -14,9 +14,14 @@ import pytest
 from pact_benchmark.config import load_config
 from pact_benchmark.console import Console
 from pact_benchmark.errors import PactError, UsageError
-from pact_benchmark.sweep import sweep_status
 from pact_benchmark.sweep.backends import run_shards
-from pact_benchmark.sweep.job import Workers, discard_shards, run_config, run_sweep
+from pact_benchmark.sweep.job import (
+    Workers,
+    discard_shards,
+    run_config,
+    run_sweep,
+    sweep_status,
+)
 from pact_benchmark.sweep.shards import ShardFolder, job_status
 from tests.conftest import PACT
 
