@@ -119,6 +119,6 @@ def _draw_sheet(run: RunFolder, config: Config, console: Console) -> None:
     key = digest([config.key("scenes"), code_key()])
     if run.current("sheet", key):
         return
-    console.say("drawing the contact sheet of the scenes")
     with run.part("sheet", key) as part:
-        part.bytes("figures/scenes.png", contact_sheet(config.section("scenes")))
+        sheet = contact_sheet(config.section("scenes"), console=console)
+        part.bytes("figures/scenes.png", sheet)

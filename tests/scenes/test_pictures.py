@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -90,6 +91,17 @@ def test_contact_sheet_shows_all_scenes():
         for column in range(8):
             cell = pixels[row * 78 : row * 78 + 60, column * 80 : (column + 1) * 80]
             assert cell.std() > 10
+
+
+def test_drawing_shows_progress(pact, tmp_path):
+    """Drawing many pictures counts them on standard error, and is silent when asked to be."""
+    sheet = ["scenes", "sheet", "--width", "80", "--output", tmp_path / "sheet.png"]
+    assert "scenes drawn: 48/48" in pact(*sheet, check=True).stderr
+    assert pact(*sheet, "--quiet", check=True).stderr == ""
+    film = ["--animate", "--backend", "kinematic", "--width", "160"]
+    shown = pact("scenes", "preview", "13", *film, "--output", tmp_path / "film.gif", check=True)
+    count, total = re.search(r"pictures: (\d+)/(\d+)", shown.stderr.splitlines()[-1]).groups()
+    assert count == total != "0"
 
 
 def test_commands_list_author_validate_and_draw(pact, tmp_path):

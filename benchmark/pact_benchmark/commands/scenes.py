@@ -227,9 +227,10 @@ def preview(
     model = model_for(spec)
     target = output or Path(f"{spec.scene_id}.{'gif' if animate else 'png'}")
     if animate:
-        rollout = _recorded(model, backend, config, Console(quiet))
+        console = Console(quiet)
+        rollout = _recorded(model, backend, config, console)
         size = (width, width * 3 // 4)
-        content = animation(model, rollout.states, rollout.observations, size=size)
+        content = animation(model, rollout.states, rollout.observations, size=size, console=console)
     else:
         time = model.plan.approach_time if at is None else at
         content = frame(model, time, size=(width, width * 3 // 4))
@@ -244,6 +245,7 @@ def sheet(
     ),
     config: ConfigOption = None,
     width: Annotated[int, typer.Option(min=80, max=640, help="Width of a cell in pixels.")] = 240,
+    quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
 ) -> None:
     """Draw all scenes at their transfer on one contact sheet.
@@ -255,7 +257,7 @@ def sheet(
     from pact_benchmark.store import write_atomically
 
     section = load_config(config).section("scenes")
-    write_atomically(output, contact_sheet(section, width=width))
+    write_atomically(output, contact_sheet(section, width=width, console=Console(quiet)))
     _report_file(output, format)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from pact_benchmark.console import Console
 from pact_benchmark.preview.raycast import Drawable, View, render
 from pact_scenes.catalogue import Geometry, SceneSpec, load_catalogue
 from pact_scenes.model import Body, Group, SceneModel
@@ -35,6 +36,7 @@ _COLOURS: Final[dict[str, Colour]] = {
     "obstacle": (0.75, 0.25, 0.30),
     "screen": (0.45, 0.60, 0.55),
 }
+_SILENT: Final = Console(quiet=True)
 _GEOMETRY_NAMES: Final = {g: g.value.replace("_", " ") for g in Geometry}
 
 
@@ -72,16 +74,19 @@ def animation(
     *,
     size: tuple[int, int] = (640, 480),
     rate: float = 10.0,
+    console: Console = _SILENT,
 ) -> bytes:
     """A GIF of simulated states, `rate` pictures per second of simulated time."""
     wanted = np.arange(states[0].time, states[-1].time + 1e-9, 1.0 / rate)
     times = np.array([s.time for s in states])
     frames = []
-    for time in wanted:
-        state = states[int(np.argmin(np.abs(times - time)))]
-        seen = [o for o in observations if o.time <= state.time + 1e-9]
-        image = _captioned(model, state.time, size, state, seen[-1] if seen else None)
-        frames.append(image.quantize(96, dither=Image.Dither.NONE))
+    with console.progress("pictures", len(wanted)) as bar:
+        for time in wanted:
+            state = states[int(np.argmin(np.abs(times - time)))]
+            seen = [o for o in observations if o.time <= state.time + 1e-9]
+            image = _captioned(model, state.time, size, state, seen[-1] if seen else None)
+            frames.append(image.quantize(96, dither=Image.Dither.NONE))
+            bar.advance()
     stream = io.BytesIO()
     pause = round(1000.0 / rate)
     durations = [pause] * (len(frames) - 1) + [1200]
@@ -92,7 +97,11 @@ def animation(
 
 
 def contact_sheet(
-    section: Mapping[str, Any] | None = None, *, width: int = 240, columns: int = 8
+    section: Mapping[str, Any] | None = None,
+    *,
+    width: int = 240,
+    columns: int = 8,
+    console: Console = _SILENT,
 ) -> bytes:
     """A PNG with all scenes of a catalogue at their transfer, one row of cells per geometry.
 
@@ -100,6 +109,7 @@ def contact_sheet(
         section: The `scenes` section of a configuration; the shipped one by default.
         width: Width of one cell in pixels.
         columns: Cells per row.
+        console: Where progress is shown.
     """
     catalogue = load_catalogue(section)
     height, caption = width * 3 // 4, 18
@@ -108,11 +118,13 @@ def contact_sheet(
     sheet = Image.new("RGB", (columns * width, rows * (height + caption)), "white")
     pen = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(12)
-    for number, spec in enumerate(ordered):
-        x, y = number % columns * width, number // columns * (height + caption)
-        sheet.paste(_cell(spec, (width, height)), (x, y))
-        label = f"{spec.scene_id[-3:]}  {_GEOMETRY_NAMES[spec.geometry]}, {spec.posture}"
-        pen.text((x + 4, y + height + 2), label, fill=(40, 40, 40), font=font)
+    with console.progress("scenes drawn", len(ordered)) as bar:
+        for number, spec in enumerate(ordered):
+            x, y = number % columns * width, number // columns * (height + caption)
+            sheet.paste(_cell(spec, (width, height)), (x, y))
+            label = f"{spec.scene_id[-3:]}  {_GEOMETRY_NAMES[spec.geometry]}, {spec.posture}"
+            pen.text((x + 4, y + height + 2), label, fill=(40, 40, 40), font=font)
+            bar.advance()
     return _png(sheet)
 
 
