@@ -187,7 +187,11 @@ def _axes_of(data: Mapping[str, Any], geometry: Geometry, where: str) -> dict[st
         numeric = len(value) == 2 and all(isinstance(v, (int, float)) for v in value)
         if numeric == (name in _LEVELS):
             wanted = "a list of names" if name in _LEVELS else "a pair of numbers"
-            raise ConfigurationError(f"{where}: {name} must be {wanted}, not {value!r}")
+            own = name in data.get("geometry", {}).get(geometry.value, {})
+            table = ("geometry", geometry.value) if own else ("axes",)
+            raise ConfigurationError(
+                f"{where}: {name} must be {wanted}, not {value!r}", ("scenes", *table, name)
+            )
     return axes
 
 

@@ -104,10 +104,11 @@ class SourceState:
         for name in ("peak", "quality", "conflict"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
-                raise ConfigurationError(f"{name} = {value} is outside [0, 1]")
+                raise ConfigurationError(f"{name} = {value} is outside [0, 1]", (name,))
         for name in ("spread", "attribute_spread"):
-            if not getattr(self, name) > 0.0:
-                raise ConfigurationError(f"{name} = {getattr(self, name)} must be positive")
+            value = getattr(self, name)
+            if not value > 0.0:
+                raise ConfigurationError(f"{name} = {value} must be positive", (name,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +133,17 @@ class Condition:
 
 _NUMBERS = ("peak", "quality", "conflict", "spread", "attribute_spread")
 _FLAGS = ("keeps_lead", "available", "valid", "conflict_recorded")
-_SOURCE_KEYS = frozenset(
-    {"like", "quality_shift", "supports", "command", "says", *_NUMBERS, *_FLAGS}
-)
+_CHOICES: dict[str, type[StrEnum]] = {"supports": Supports, "command": Command}
+_SOURCE_KEYS = frozenset({"like", "quality_shift", "says", *_CHOICES, *_NUMBERS, *_FLAGS})
 
 
 def _parse_source(
-    raw: Mapping[str, Any], base: SourceState | None, *, reference: bool, where: str
+    raw: Mapping[str, Any], base: SourceState | None, *, reference: bool
 ) -> SourceState:
+    """Read one source; the key of an error is the name inside the source's table."""
     unknown = sorted(set(raw) - _SOURCE_KEYS)
     if unknown:
-        raise ConfigurationError(f"{where}: unknown key {unknown[0]!r}")
+        raise ConfigurationError(f"unknown key {unknown[0]!r}", (unknown[0],))
     values: dict[str, Any] = {"reference_peak": reference}
     if base is not None:
         values = {f.name: getattr(base, f.name) for f in fields(SourceState)}
@@ -155,20 +156,23 @@ def _parse_source(
             values[key] = bool(raw[key])
     if "says" in raw:
         values["says"] = str(raw["says"])
-    try:
-        if "supports" in raw:
-            values["supports"] = Supports(raw["supports"])
-        if "command" in raw:
-            values["command"] = Command(raw["command"])
-        shifted = values.get("quality", 0.0) + float(raw.get("quality_shift", 0.0))
-        values["quality"] = min(1.0, max(0.0, shifted)) if "quality_shift" in raw else shifted
-        if not values.get("available", True):
-            values = {"supports": Supports.NOTHING, "peak": 0.0, "conflict": 0.0} | values
-        if values.get("supports") is Supports.NOTHING:
-            values.setdefault("peak", 0.0)
-        return SourceState(**values)
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{where}: {error}") from error
+    values |= {key: _member(kind, raw[key], key) for key, kind in _CHOICES.items() if key in raw}
+    shifted = values.get("quality", 0.0) + float(raw.get("quality_shift", 0.0))
+    values["quality"] = min(1.0, max(0.0, shifted)) if "quality_shift" in raw else shifted
+    if not values.get("available", True):
+        values = {"supports": Supports.NOTHING, "peak": 0.0, "conflict": 0.0} | values
+    if values.get("supports") is Supports.NOTHING:
+        values.setdefault("peak", 0.0)
+    for key in ("supports", "peak", "conflict"):
+        if key not in values:
+            raise ConfigurationError(f"{key} is missing; give it, or name a condition with like")
+    return SourceState(**values)
+
+
+def _member(kind: type[StrEnum], value: Any, key: str) -> StrEnum:
+    if value not in list(kind):
+        raise ConfigurationError(f"{key} = {value!r} is none of {', '.join(kind)}", (key,))
+    return kind(value)
 
 
 _REGISTERED: dict[str, Mapping[str, Any]] = {}
@@ -204,19 +208,11 @@ def parse_conditions(section: Mapping[str, Any]) -> tuple[Condition, ...]:
     for name, entry in {**section["conditions"], **_REGISTERED}.items():
         sources = []
         for role in ROLES:
-            where = f"condition {name}, {role}"
-            raw = entry.get(role)
-            if raw is None:
-                raise ConfigurationError(f"{where}: missing")
-            base = None
-            if "like" in raw:
-                if raw["like"] not in parsed:
-                    raise ConfigurationError(
-                        f"{where}: like = {raw['like']!r} is not defined above"
-                    )
-                base = parsed[raw["like"]].source(role)
-            reference = role == "language" and not parsed
-            sources.append(_parse_source(raw, base, reference=reference, where=where))
+            try:
+                sources.append(_source(entry, role, parsed))
+            except ConfigurationError as error:
+                key = ("conditions", "conditions", name, role, *error.key)
+                raise ConfigurationError(f"condition {name}, {role}: {error}", key) from error
         parsed[name] = Condition(
             name=name,
             title=str(entry.get("title", name)),
@@ -225,6 +221,19 @@ def parse_conditions(section: Mapping[str, Any]) -> tuple[Condition, ...]:
             sources=tuple(sources),
         )
     return tuple(parsed.values())
+
+
+def _source(entry: Mapping[str, Any], role: str, parsed: Mapping[str, Condition]) -> SourceState:
+    """Read the source of a role from the entry of a condition that follows those in `parsed`."""
+    raw = entry.get(role)
+    if raw is None:
+        raise ConfigurationError("missing")
+    base = None
+    if "like" in raw:
+        if raw["like"] not in parsed:
+            raise ConfigurationError(f"like = {raw['like']!r} is not defined above", ("like",))
+        base = parsed[raw["like"]].source(role)
+    return _parse_source(raw, base, reference=role == "language" and not parsed)
 
 
 def load_conditions() -> tuple[Condition, ...]:

@@ -23,7 +23,15 @@ OPEN_TABLES = frozenset({("conditions", "conditions"), ("folds", "folds")})
 
 
 class ConfigurationError(ValueError):
-    """A configuration that cannot be used; the text says what, where and what to do."""
+    """A configuration that cannot be used; the text says what, where and what to do.
+
+    Attributes:
+        key: Section, tables and name of the value that is wrong; empty where it is not one value.
+    """
+
+    def __init__(self, text: str, key: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.key = key
 
 
 @cache
@@ -55,6 +63,14 @@ def load(path: Path | None = None) -> dict[str, Section]:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
     _lay_over(resolved, given, (), path, text)
     return resolved
+
+
+def located(error: ConfigurationError, path: Path) -> ConfigurationError:
+    """Return the error with the file at `path` and the line that sets the wrong value."""
+    if not error.key:
+        return error
+    line = _line_of(path.read_text(encoding="utf-8"), error.key)
+    return ConfigurationError(f"{path}, line {line}: {error}", error.key)
 
 
 def _lay_over(

@@ -61,7 +61,7 @@ class OpinionParams:
         Raises:
             ConfigurationError: A value is out of range.
         """
-        occlusion, sharing, risk = section["occlusion"], section["sharing"], section["risk"]
+        occlusion, sharing = section["occlusion"], section["sharing"]
         params = cls(
             generation_concentration=float(section["generation_concentration"]),
             quality_sd=float(section["quality_sd"]),
@@ -72,12 +72,12 @@ class OpinionParams:
             share=float(sharing["share"]),
             width=float(sharing["width"]),
             hand_gripper_distance=_three(
-                section["relation"], "hand_gripper_distance", falling=True
+                section, "relation", "hand_gripper_distance", falling=True
             ),
-            relation_clarity=_clarity(section["relation"]),
-            path_clearance=_three(risk, "path_clearance", falling=True),
-            separation_margin=_three(risk, "separation_margin", falling=True),
-            closing_speed=_three(risk, "closing_speed", falling=False),
+            relation_clarity=_clarity(section),
+            path_clearance=_three(section, "risk", "path_clearance", falling=True),
+            separation_margin=_three(section, "risk", "separation_margin", falling=True),
+            closing_speed=_three(section, "risk", "closing_speed", falling=False),
             occlusion_visible=float(occlusion["visible"]),
             occlusion_heavy=float(occlusion["heavy"]),
             occlusion_quality_loss=float(occlusion["quality_loss"]),
@@ -85,9 +85,11 @@ class OpinionParams:
             occlusion_strength=float(occlusion["strength"]),
         )
         if not params.generation_concentration > 0.0:
-            raise ConfigurationError("opinions: generation_concentration must be positive")
-        if not 0.0 <= params.share <= 1.0 or not params.width > 0.0:
-            raise ConfigurationError("opinions: share must be in [0, 1] and width positive")
+            raise _wrong("must be positive", "generation_concentration")
+        if not 0.0 <= params.share <= 1.0:
+            raise _wrong("must be in [0, 1]", "sharing", "share")
+        if not params.width > 0.0:
+            raise _wrong("must be positive", "sharing", "width")
         return params
 
     @classmethod
@@ -110,20 +112,30 @@ class OpinionParams:
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
-def _three(table: Mapping[str, Any], key: str, *, falling: bool) -> tuple[float, float, float]:
-    first, second, third = (float(v) for v in table[key])
-    ordered = first > second > third if falling else first < second < third
+def _wrong(what: str, *key: str) -> ConfigurationError:
+    return ConfigurationError(f"opinions: {'.'.join(key)} {what}", ("opinions", *key))
+
+
+def _three(
+    section: Mapping[str, Any], table: str, key: str, *, falling: bool
+) -> tuple[float, float, float]:
+    order = "falling" if falling else "rising"
+    try:
+        first, second, third = (float(v) for v in section[table][key])
+        ordered = first > second > third if falling else first < second < third
+    except (TypeError, ValueError):
+        ordered = False
     if not ordered:
-        order = "falling" if falling else "rising"
-        raise ConfigurationError(f"opinions: {key} must be three strictly {order} thresholds")
+        raise _wrong(f"must be three strictly {order} thresholds", table, key)
     return first, second, third
 
 
-def _clarity(table: Mapping[str, Any]) -> tuple[float, ...]:
-    clarity = tuple(float(table["clarity"][name]) for name in "NSHT")
-    if not all(value > 0.0 for value in clarity):
-        raise ConfigurationError("opinions: clarity must be positive")
-    return clarity
+def _clarity(section: Mapping[str, Any]) -> tuple[float, ...]:
+    clarity = {name: float(section["relation"]["clarity"][name]) for name in "NSHT"}
+    for name, value in clarity.items():
+        if not value > 0.0:
+            raise _wrong("must be positive", "relation", "clarity", name)
+    return tuple(clarity.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,9 +87,14 @@ class SimulationSettings:
         settings = cls(**built)
         rollout = settings.rollout
         if rollout.physics_rate % rollout.target_rate:
-            raise ConfigurationError(f"{where}: target_rate must divide physics_rate")
+            raise ConfigurationError(
+                f"{where}: target_rate must divide physics_rate",
+                ("simulation", "rollout", "target_rate"),
+            )
         if rollout.decisions < 1:
-            raise ConfigurationError(f"{where}: decisions must be at least 1")
+            raise ConfigurationError(
+                f"{where}: decisions must be at least 1", ("simulation", "rollout", "decisions")
+            )
         return settings
 
 

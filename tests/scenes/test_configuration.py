@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pact_benchmark.config import load_config
+from pact_benchmark.errors import UsageError
 from pact_scenes.configuration import ConfigurationError, default_section, load, sections
 
 
@@ -62,6 +64,30 @@ def test_mistakes_name_file_line_and_remedy(
     with pytest.raises(ConfigurationError, match=expected) as caught:
         load(path)
     assert f"{path}, line {line}:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "expected"),
+    [
+        ("[conditions.conditions.clean_control.risk]\n\npeak = 1.5\n", 3, "outside"),
+        ("[conditions.conditions.mine.risk]\nlike = 'clean_control'\n", 1, "language: missing"),
+        ("[conditions.conditions.mine.language]\nlike = 'clear'\n", 2, "not defined above"),
+        ("[conditions.conditions.mine]\nlanguage = {supports = 'all'}\n", 2, "none of cue"),
+        ("[conditions.conditions.mine.language]\nquality = 0.5\n", 1, "supports is missing"),
+        ("[opinions.sharing]\nwidth = 0.2\nshare = 2.0\n", 3, r"must be in \[0, 1\]"),
+        ("[opinions.risk]\npath_clearance = [1.0, 0.5]\n", 2, "three strictly falling"),
+        ("[simulation.rollout]\nphysics_rate = 7\n", 1, "must divide physics_rate"),
+        ("[scenes.axes]\n# dim\nlight = [0.5]\n", 3, "pair of numbers"),
+    ],
+)
+def test_mistaken_values_name_file_and_line(
+    tmp_path: Path, text: str, line: int, expected: str
+) -> None:
+    """A value that cannot be used is refused before any work, with the file and the line."""
+    path = write(tmp_path, text)
+    with pytest.raises(UsageError, match=expected) as caught:
+        load_config(path)
+    assert str(caught.value).startswith(f"{path}, line {line}:")
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
