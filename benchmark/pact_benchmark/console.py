@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -112,6 +114,11 @@ class Console:
                 yield _RichBar(progress, progress.add_task(title, total=total, note=""))
         else:
             yield _PlainBar(title, total)
+
+
+def shell_path(path: Path) -> str:
+    """Return a path as commands print it: absolute and quoted, so that it works anywhere."""
+    return shlex.quote(str(path.absolute()))
 
 
 def to_jsonable(value: Any) -> Any:

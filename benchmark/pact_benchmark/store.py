@@ -25,7 +25,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pact_benchmark.console import to_jsonable
+from pact_benchmark.console import shell_path, to_jsonable
 from pact_benchmark.errors import PactError, UsageError
 
 SCHEMA_VERSION = 1
@@ -117,7 +117,7 @@ class RunFolder:
         except FileNotFoundError:
             raise UsageError(
                 f"{path} is not a run folder (no {MANIFEST});"
-                f" make one with `pact run --output {path}`"
+                f" make one with `pact run --output {shell_path(path)}`"
             ) from None
         except OSError as error:
             raise UsageError(f"cannot read {path / MANIFEST}: {error.strerror}") from error
@@ -194,7 +194,7 @@ class RunFolder:
             maker = {"observations.parquet": "simulate", "instances.parquet": "generate"}
             raise UsageError(
                 f"{self.path} has no {name}; make it with `pact {maker.get(name, 'run')}"
-                f" --output {self.path}`"
+                f" --output {shell_path(self.path)}`"
             )
         return frame_from_parquet(self.file(name))
 
@@ -222,11 +222,13 @@ class RunFolder:
         writer = PartWriter(self)
         began = time.monotonic() if started is None else started
         yield writer
+        arguments = _arguments()
         self.manifest["parts"][name] = {
             "key": key,
             "files": sorted(writer.files),
             "seconds": round(time.monotonic() - began, 3),
-            "arguments": _arguments(),
+            "arguments": arguments,
+            "folder": _folder_behind(arguments),
             "rows": self._rows_behind(name),
         }
         self._save()
@@ -269,7 +271,8 @@ class RunFolder:
 
     def _unreadable(self, name: str, error: Exception) -> str:
         reason = error.strerror if isinstance(error, OSError) else "not valid JSON"
-        return f"cannot read {self.path / name}: {reason}; run `pact verify {self.path}`"
+        command = f"pact verify {shell_path(self.path)}"
+        return f"cannot read {self.path / name}: {reason}; run `{command}`"
 
 
 @dataclass(slots=True)
@@ -311,6 +314,16 @@ def _arguments() -> list[str] | None:
         elif not argument.startswith("--output=") and not re.match(r"-o[^-]", argument):
             kept.append(argument)
     return kept
+
+
+def _folder_behind(arguments: list[str] | None) -> str | None:
+    """Return the working directory if an argument names a file or folder relative to it."""
+    for argument in (arguments or [])[1:]:
+        # The value alone, after `--option=`, or right after `-o`.
+        values = [argument, argument.partition("=")[2], argument[2:]]
+        if any(v and not Path(v).is_absolute() and Path(v).exists() for v in values):
+            return str(Path.cwd())
+    return None
 
 
 def _try_lock(stream: BinaryIO) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pact_benchmark.console import shell_path
 from pact_benchmark.store import RunFolder
 
 REQUIRED_COLUMNS = {
@@ -61,15 +62,22 @@ def _what_is_wrong(run: RunFolder, name: str) -> str | None:
 
 
 def _command(run: RunFolder, part: str) -> str:
-    """Return the command that makes a part anew, with the options that it was made with."""
+    """Return the command that makes a part anew, with the options that it was made with.
+
+    It works in a shell anywhere: where an option names a file relative to the folder in which the
+    part was made, it goes there first.
+    """
     family, _, study = part.partition(":")
-    made_by = run.manifest["parts"].get(part, {}).get("arguments")
+    output = f"--output {shell_path(run.path)}"
+    record = run.manifest["parts"].get(part, {})
+    made_by, folder = record.get("arguments"), record.get("folder")
     if made_by and family != "report":
-        return shlex.join(["pact", *made_by, "--output", str(run.path)])
+        there = f"cd {shlex.quote(folder)} && " if folder else ""
+        return f"{there}{shlex.join(['pact', *made_by])} {output}"
     commands = {
         "study": f"pact evaluate {study}",
         "observations": "pact simulate",
         "instances": "pact generate",
         "report": "pact report",
     }
-    return f"{commands.get(family, 'pact run')} --output {shlex.quote(str(run.path))}"
+    return f"{commands.get(family, 'pact run')} {output}"

@@ -101,6 +101,28 @@ def test_the_printed_command_mends_to_the_same_bytes(run_copy: Path, tmp_path: P
     assert pact("verify", run_copy).returncode == 0
 
 
+def test_the_printed_command_works_anywhere(finished_run: Path, tmp_path: Path, pact) -> None:
+    """Relative paths with spaces, a file of options: the command mends from another folder."""
+    home, elsewhere = tmp_path / "my work", tmp_path / "elsewhere"
+    shutil.copytree(finished_run, home / "a run")
+    elsewhere.mkdir()
+    (home / "mine.toml").write_text("[run]\nseed = 7\n", encoding="utf-8")
+    for given in (["--config", "mine.toml"], ["--config=mine.toml"], ["-cmine.toml"]):
+        pact("generate", "--quiet", *given, "-o", "a run", cwd=home, check=True)
+        table = home / "a run" / "instances.parquet"
+        original = table.read_bytes()
+        table.write_bytes(b"damaged")
+        found = json.loads(pact("verify", "a run", "--format", "json", cwd=home).stdout)
+        line = found["problems"][0]["rerun"]
+        search = os.pathsep.join([str(PACT.parent), os.environ["PATH"]])
+        subprocess.run(
+            line, shell=True, cwd=elsewhere, check=True, env={**os.environ, "PATH": search}
+        )
+        assert table.read_bytes() == original
+    missing = pact("status", "no run", cwd=home).stderr
+    assert f"pact run --output {shlex.quote(str(home / 'no run'))}" in missing
+
+
 def test_damaged_manifest_is_named(tmp_path: Path, pact) -> None:
     """A damaged run.json gives one line that says what to do."""
     copy = tmp_path / "run"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption
-from pact_benchmark.console import Console, Format, emit_json
+from pact_benchmark.console import Console, Format, emit_json, shell_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def compare(
     if any(folder.outdated(part) for part in folder.manifest["parts"]):
         Console().say(
             "some studies are older than the rows of the run;"
-            f" run `pact evaluate --output {folder.path}` first"
+            f" run `pact evaluate --output {shell_path(folder.path)}` first"
         )
     if other is None:
         frame = compare_with_published(statistics)

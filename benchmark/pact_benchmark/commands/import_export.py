@@ -14,7 +14,7 @@ from pact_benchmark.commands._options import (
     OutputOption,
     QuietOption,
 )
-from pact_benchmark.console import Format, emit_json
+from pact_benchmark.console import Format, emit_json, shell_path
 
 
 class Target(StrEnum):
@@ -52,7 +52,9 @@ def import_(
     if format is Format.JSON:
         emit_json({"run": str(output), "rows": rows})
     elif not quiet:
-        typer.echo(f"{rows} instances in {output}; next: pact evaluate --output {output}")
+        typer.echo(
+            f"{rows} instances in {output}; next: pact evaluate --output {shell_path(output)}"
+        )
 
 
 def export(
