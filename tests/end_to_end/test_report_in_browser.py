@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -73,6 +75,36 @@ def test_fits_the_width(page: Any, width: int) -> None:
     """At laptop and phone width the page itself does not scroll sideways."""
     page.set_viewport_size({"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_wide_tables_show_that_they_go_on(page: Any, width: int) -> None:
+    """A shadow marks the side beyond which a table goes on; its title stays; keys scroll it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    boxes = page.query_selector_all(".table")
+    wide = next(b for b in boxes if b.evaluate("e => e.scrollWidth > e.clientWidth + 150"))
+
+    def edges() -> tuple[int, int]:
+        """Return the darkest grey of the left and right columns beside the last row's line."""
+        picture = Image.open(io.BytesIO(wide.screenshot())).convert("L")
+        band = range(picture.height - 12, picture.height - 4)
+        left, right = (1, picture.width - 2)
+        return tuple(min(picture.getpixel((x, y)) for y in band) for x in (left, right))
+
+    wide.evaluate("e => { e.scrollLeft = 0; e.scrollTop = 1e6; }")
+    left, right = edges()
+    assert left == 255 > right
+    wide.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("e => e.scrollLeft > 0", arg=wide)
+    wide.evaluate("e => { e.scrollLeft = 1e6; e.scrollTop = 1e6; }")
+    left, right = edges()
+    assert right == 255 > left
+    box, title = wide.bounding_box(), wide.query_selector("caption").bounding_box()
+    assert box["x"] - 1 <= title["x"]
+    assert title["x"] + title["width"] <= box["x"] + box["width"] + 1
+    assert wide.get_attribute("role") == "region"
+    assert wide.get_attribute("aria-label")
 
 
 def test_self_contained(finished_run: Path) -> None:
