@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 RUN ?= runs/default
 
-.PHONY: install install-dev run test lint perf clean
+.PHONY: install install-dev run test lint audit perf clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/.installed
@@ -36,6 +36,9 @@ lint: install-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: install-dev
+	$(BIN)/python scripts/audit.py
 
 perf: install-dev
 	$(BIN)/pact perf
