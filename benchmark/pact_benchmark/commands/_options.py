@@ -17,6 +17,12 @@ OutputOption = Annotated[Path, typer.Option("--output", "-o", help="The run fold
 JobsOption = Annotated[
     int, typer.Option("--jobs", "-j", min=1, help="Worker processes; results do not depend on it.")
 ]
+UnusedJobsOption = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", min=1, help="Accepted for uniformity; this step is a single process."
+    ),
+]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", min=0, help="Root seed in place of the configuration's.")
 ]

@@ -10,7 +10,6 @@ from pact_benchmark.commands._options import (
     DEFAULT_RUN,
     ConfigOption,
     FormatOption,
-    JobsOption,
     OutputOption,
     QuietOption,
     SeedOption,
@@ -25,7 +24,12 @@ def evaluate(
     list_only: Annotated[bool, typer.Option("--list", help="List the studies and stop.")] = False,
     output: OutputOption = DEFAULT_RUN,
     config: ConfigOption = None,
-    jobs: JobsOption = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", min=1, help="For studies of your own; ours are a single process."
+        ),
+    ] = 1,
     seed: SeedOption = None,
     quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,

@@ -8,10 +8,10 @@ from pact_benchmark.commands._options import (
     DEFAULT_RUN,
     ConfigOption,
     FormatOption,
-    JobsOption,
     OutputOption,
     QuietOption,
     SeedOption,
+    UnusedJobsOption,
 )
 from pact_benchmark.console import Console, Format, emit_json
 
@@ -19,7 +19,7 @@ from pact_benchmark.console import Console, Format, emit_json
 def generate(
     output: OutputOption = DEFAULT_RUN,
     config: ConfigOption = None,
-    jobs: JobsOption = 1,
+    jobs: UnusedJobsOption = 1,
     seed: SeedOption = None,
     quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
@@ -27,7 +27,6 @@ def generate(
     """Turn the stored observations of a run into instances: every condition, label and step.
 
     Writes instances.parquet (columns: docs/data-dictionary.md) and croissant.json, a dataset card.
-    One process is enough; --jobs is accepted and has no effect.
 
     Example: pact generate --output runs/default --seed 7
     """

@@ -10,10 +10,10 @@ import typer
 from pact_benchmark.commands._options import (
     ConfigOption,
     FormatOption,
-    JobsOption,
     OutputOption,
     QuietOption,
     SeedOption,
+    UnusedJobsOption,
 )
 from pact_benchmark.console import Console, Format, emit_json
 from pact_benchmark.errors import UsageError
@@ -58,7 +58,7 @@ def hrc(
     ] = DEFAULT_PERMUTATIONS,
     output: OutputOption = DEFAULT_OUTPUT,
     config: ConfigOption = None,
-    jobs: JobsOption = 1,
+    jobs: UnusedJobsOption = 1,
     seed: SeedOption = None,
     quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
