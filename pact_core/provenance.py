@@ -30,7 +30,7 @@ def components(parents: Sequence[Collection[Hashable]]) -> Partition:
         For every source the smallest index of its component.
 
     Raises:
-        ValueError: A parent set is empty.
+        ValueError: A parent set is empty, or a parent is of a kind that cannot be compared by hash.
     """
     owner: dict[Hashable, int] = {}
     claim = owner.setdefault
@@ -41,7 +41,12 @@ def components(parents: Sequence[Collection[Hashable]]) -> Partition:
         root.append(i)  # grows with the walk, so that neighbours are still in the cache
         here = i
         for name in names:
-            there = claim(name, i)
+            try:
+                there = claim(name, i)
+            except TypeError as error:
+                raise ValueError(
+                    f"parent {name!r} of source {i} cannot be a name ({error}); use text or numbers"
+                ) from error
             if there == i:
                 continue
             while root[there] != there:

@@ -111,7 +111,7 @@ def free_parameters() -> list[Free]:
         {
             "peak": (0.88, 0.985, 0.004),
             "quality": (0.88, 0.995, 0.004),
-            "conflict": (0, 0.1, 0.004),
+            "conflict": (0, 0.3, 0.004),
         },
     )
     free += [

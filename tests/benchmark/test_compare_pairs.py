@@ -48,3 +48,9 @@ def test_finding_names_both_ends_of_the_sweep():
     assert "0.050 and 0.110" in sentence
     assert "0.090 to 0.200" in sentence
     assert findings({"sobol.pact.range": statistics["sobol.pact.range"]}) == []
+
+
+def test_a_negative_change_reads_with_a_minus_sign():
+    """Numbers in sentences are typeset, not printed as code."""
+    (sentence,) = findings({"matched.partition_effect.without_adversarial": {"value": -0.0561}})
+    assert "ncsAURC by \N{MINUS SIGN}0.056 against" in sentence

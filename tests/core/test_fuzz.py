@@ -168,3 +168,13 @@ def test_parents_that_are_no_names_are_the_callers_error(parents):
     """Nothing, one text, or what can be read only once is refused before there is a decision."""
     with pytest.raises(ValueError, match="parents"):
         Source("geometry", [0.2] * 5, 0.9, 0.0, parents)
+
+
+@pytest.mark.parametrize("parent", [["image"], {"file": "image"}, {"image"}, np.zeros(2)])
+def test_a_parent_that_has_no_hash_is_the_callers_error(parent):
+    """A nested collection as one parent is named, one instance or many."""
+    sources = [Source(role, [0.2] * 5, 0.9, 0.0, (role, parent)) for role in HANDOVER_ROLES]
+    with pytest.raises(ValueError, match="source 0 cannot be a name"):
+        decide(sources)
+    with pytest.raises(ValueError, match="source 0 cannot be a name"):
+        SourceBatch.from_instances([sources])

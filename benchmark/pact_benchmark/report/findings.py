@@ -38,6 +38,10 @@ class _Lookup(Formatter):
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:
         return _number(kwargs, field_name), field_name
 
+    def format_field(self, value: Any, format_spec: str) -> str:
+        text = str(super().format_field(value, format_spec))
+        return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
+
 
 def findings(statistics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the sentences whose statistics the run has."""
