@@ -43,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 SCENE = ("geometry", "risk")
 ALL = ("language", *SCENE)
 CURVE_WEIGHT = 0.5
-SHARE_SCALE = 0.06  # about twice the noise of one step of a curve
+SHARE_SCALE = 0.1  # about three times the noise of one step of a curve
 ROBUST = 3.0
 INSIDE = 0.8
 
@@ -112,6 +112,8 @@ def free_parameters() -> list[Free]:
             "peak": (0.88, 0.985, 0.004),
             "quality": (0.88, 0.995, 0.004),
             "conflict": (0, 0.3, 0.004),
+            "spread": (0.1, 20.0, 0.1),
+            "attribute_spread": (0.2, 5.0, 0.05),
         },
     )
     free += [
@@ -324,7 +326,7 @@ def design_differences(evaluation: Any) -> list[float]:
     passing = evaluation.responses("pact", 8.0) == 0
     found.append(int((clean & ~passing).sum()) / 2.0)
     counted = evaluation.responses("pact", 8.0, COMPONENT_COUNT) != 0
-    found.append(max(0, int((clean & counted).sum()) - 12) / 8.0)
+    found.append(max(0, int((clean & counted).sum()) - 5) / 3.0)
     without_risk = rows.in_condition("risk_missing_language_overconfident_wrong")
     found.append((int((without_risk & passing).sum()) - PASSING_WITHOUT_RISK) / 10.0)
     found += _reach(evaluation)
