@@ -27,6 +27,8 @@ def _edits(base: Any, target: Any, path: list[str]) -> list[Edit]:
 
 
 def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
         pairs = zip(left, right, strict=False)
         return len(left) == len(right) and all(_same(a, b) for a, b in pairs)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from pact_core import HANDOVER, CommandState, ContractSet, Source
 
-_COMMAND = ("current_hash", "evidence_hash", "status", "previous_hash", "carried_over_from")
+COMMAND_FIELDS = tuple(field.name for field in fields(CommandState))
 
 
 class FormatError(ValueError):
@@ -94,7 +95,7 @@ def _command(value: Any, where: str) -> CommandState | None:
     if value is None:
         return None
     item = _object(value, f"{where}.command")
-    return CommandState(**{name: _text(item.get(name)) for name in _COMMAND})
+    return CommandState(**{name: _text(item.get(name)) for name in COMMAND_FIELDS})
 
 
 def _text(value: Any) -> str | None:

@@ -7,21 +7,34 @@ kept beside the row as a list of edits, so that export gives back the record tha
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pact_benchmark.formats.columns import is_text, text_or_none
 from pact_benchmark.formats.edits import apply_edits, edits_between
-from pact_benchmark.formats.instance import FormatError, Instance, record_id_of
+from pact_benchmark.formats.instance import COMMAND_FIELDS, FormatError, Instance, record_id_of
 from pact_core import HANDOVER, HANDOVER_ROLES, RELEASE_NAMES, CommandState, Source
 
 CONTRACT_OF = {name: label for label, name in RELEASE_NAMES.items()}
-ROUTE = {
-    "current_hash": "current_command_hash",
-    "evidence_hash": "payload_text_hash",
-    "status": "source_status",
-    "previous_hash": "previous_command_hash",
-    "carried_over_from": "carryover_from_record_id",
-}
+ROUTE = dict(
+    zip(
+        COMMAND_FIELDS,
+        (
+            "current_command_hash",
+            "payload_text_hash",
+            "source_status",
+            "previous_command_hash",
+            "carryover_from_record_id",
+        ),
+        strict=True,
+    )
+)
+UNUSED_ROLES = ("vision", "semantic", "depth")
+"""Legal names of sources that no record of the release fills."""
+_READ_ROLES = ", ".join(HANDOVER_ROLES)
+_SEED = re.compile(r"seed\d{1,18}")
+"""The last part of a record's name; 18 digits fit an integer column."""
 RECORD_EDITS, LABEL_EDITS = "release_record_edits", "release_label_edits"
 
 
@@ -36,30 +49,46 @@ def read_record(value: Any) -> Instance:
     listed = value.get("sources")
     if not isinstance(listed, dict):
         raise FormatError("'sources' must be an object with language, geometry and risk")
-    unknown = [name for name in listed if name not in HANDOVER_ROLES]
-    if unknown:
-        raise FormatError(f"unknown source {unknown[0]!r}; expected {', '.join(HANDOVER_ROLES)}")
+    for name, payload in listed.items():
+        if name not in HANDOVER_ROLES and name not in UNUSED_ROLES:
+            raise FormatError(f"unknown source {name!r}; expected {_READ_ROLES}")
+        if name in UNUSED_ROLES and not _is_missing(payload):
+            raise FormatError(f"source {name!r} is present; only {_READ_ROLES} are read")
     parents = parents_of(value)
     sources = [_source(role, listed.get(role), parents[role]) for role in HANDOVER_ROLES]
     return Instance(record_id_of(value), sources, HANDOVER)
 
 
+def _is_missing(payload: Any) -> bool:
+    """Tell whether a source did not arrive: no payload, an empty one, or one that says so."""
+    if payload is None or payload == {}:
+        return True
+    return isinstance(payload, dict) and payload.get("missing") is True
+
+
 def _source(role: str, payload: Any, parents: list[str]) -> Source:
+    """Read one source; a payload or flag of the wrong type makes a present source invalid."""
     item = payload if isinstance(payload, dict) else {}
-    probabilities = item.get("probabilities")
-    opinion: dict[str, Any] | None = None
-    if isinstance(probabilities, dict) and probabilities:
-        opinion = {CONTRACT_OF.get(name, str(name)): value for name, value in probabilities.items()}
+    sound = item.get("schema_valid", True) is True and isinstance(item.get("missing", False), bool)
     return Source(
         role=role,
-        opinion=opinion,
+        opinion=_opinion(item.get("probabilities")),
         quality=item.get("quality"),
         conflict=item.get("conflict"),
         parents=frozenset(parents),
-        available=bool(item) and not item.get("missing", False),
-        declared_valid=item.get("schema_valid", True) is not False,
+        available=not _is_missing(payload),
+        declared_valid=sound and (payload is None or isinstance(payload, dict)),
         command=_command(item.get("source_route")),
     )
+
+
+def _opinion(probabilities: Any) -> dict[str, Any] | None:
+    """Return the opinion by contract, empty (which is invalid) unless it has the five labels."""
+    if probabilities is None:
+        return None
+    if not isinstance(probabilities, dict) or probabilities.keys() != CONTRACT_OF.keys():
+        return {}
+    return {CONTRACT_OF[name]: value for name, value in probabilities.items()}
 
 
 def _command(route: Any) -> CommandState | None:
@@ -107,6 +136,9 @@ def _registered_parents(stored: Any) -> dict[str, list[str]]:
 def row_of(record: dict[str, Any], label: dict[str, Any] | None) -> dict[str, Any]:
     """Return the row of `instances.parquet` for a record and its evaluation label.
 
+    Columns take values of their own type only, so that storing them changes nothing; whatever
+    else the record holds is in the edits.
+
     Raises:
         FormatError: The record or label cannot be read, or they do not belong together.
     """
@@ -114,15 +146,15 @@ def row_of(record: dict[str, Any], label: dict[str, Any] | None) -> dict[str, An
     parents = parents_of(record)
     row = _identity(record)
     row["label"] = _label_of(row["scene_id"], label)
-    metadata = record.get("metadata") or {}
-    row["geometry"] = metadata.get("relation_label")
+    metadata = _metadata(record)
+    row["geometry"] = text_or_none(metadata.get("relation_label"))
     for source in instance.sources:
         row.update(_source_columns(source, parents[source.role]))
     command = instance.sources[0].command or CommandState()
-    row.update({f"command_{name}": getattr(command, name) for name in ROUTE})
-    row["relation_class"] = metadata.get("relation_class")
-    row["risk_class"] = metadata.get("risk_band")
-    row["occlusion_band"] = metadata.get("occlusion_band")
+    row.update({f"command_{name}": text_or_none(getattr(command, name)) for name in ROUTE})
+    row["relation_class"] = text_or_none(metadata.get("relation_class"))
+    row["risk_class"] = text_or_none(metadata.get("risk_band"))
+    row["occlusion_band"] = text_or_none(metadata.get("occlusion_band"))
     row[RECORD_EDITS] = _edits(record_of(row), record)
     row[LABEL_EDITS] = None if label is None else _edits(label_of(row), label)
     return row
@@ -130,21 +162,24 @@ def row_of(record: dict[str, Any], label: dict[str, Any] | None) -> dict[str, An
 
 def _edits(ours: dict[str, Any], theirs: dict[str, Any]) -> str | None:
     edits = edits_between(ours, theirs)
-    return json.dumps(edits, ensure_ascii=False) if edits else None
+    return json.dumps(edits) if edits else None  # ASCII, which holds lone surrogates too
+
+
+def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = record.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _identity(record: dict[str, Any]) -> dict[str, Any]:
     name = record_id_of(record)
-    parts = (name or "").split("__")
-    if len(parts) != 3 or not parts[2].startswith("seed") or not parts[2][4:].isdecimal():
+    parts = (text_or_none(name) or "").split("__")
+    if len(parts) != 3 or not _SEED.fullmatch(parts[2]):
         raise FormatError(f"'record_id' {name!r} is not <cluster>__<condition>__seed<NN>")
-    metadata = record.get("metadata")
-    scene = metadata.get("scene_id") if isinstance(metadata, dict) else None
     return {
         "record_id": name,
-        "scene_id": scene if isinstance(scene, str) else parts[0].split("-")[0],
+        "scene_id": text_or_none(_metadata(record).get("scene_id")) or parts[0].split("-")[0],
         "condition": parts[1],
-        "step": int(parts[2][4:]),
+        "step": int(parts[2].removeprefix("seed")),
     }
 
 
@@ -152,14 +187,18 @@ def _label_of(scene: str, label: dict[str, Any] | None) -> str | None:
     if label is None:
         return None
     preferred = label.get("preferred_contract")
-    if preferred not in CONTRACT_OF:
+    if not isinstance(preferred, str) or preferred not in CONTRACT_OF:
         raise FormatError(f"'preferred_contract' {preferred!r} is not one of {list(CONTRACT_OF)}")
     if label.get("scene_id", scene) != scene:
-        raise FormatError(f"label and record name different scenes: {label['scene_id']}, {scene}")
+        other = label["scene_id"]
+        raise FormatError(f"label and record name different scenes: {other!r}, {scene!r}")
     return CONTRACT_OF[preferred]
 
 
 def _source_columns(source: Source, parents: list[str]) -> dict[str, Any]:
+    unfit = next((name for name in parents if not is_text(name)), None)
+    if unfit is not None:
+        raise FormatError(f"parent {unfit!r} of {source.role} is not text that UTF-8 can hold")
     opinion = source.opinion if isinstance(source.opinion, Mapping) else {}
     fits = set(opinion) == set(HANDOVER) and all(map(_is_number, opinion.values()))
     columns: dict[str, Any] = {
