@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ import typer
 
 from pact_benchmark.commands._options import ConfigOption, FormatOption, QuietOption
 from pact_benchmark.console import Console, Format, emit_json, to_jsonable
-from pact_benchmark.errors import UsageError
+from pact_benchmark.errors import PactError, UsageError
 
 
 class InputFormat(StrEnum):
@@ -36,9 +37,9 @@ class Corroboration(StrEnum):
 
 def decide(
     file: Annotated[
-        Path | None,
-        typer.Argument(help="JSON lines, plain or gzip; standard input when left out."),
-    ] = None,
+        Path,
+        typer.Argument(help="JSON lines, plain or gzip; - or nothing for standard input."),
+    ] = Path("-"),
     rule: Annotated[
         list[str] | None,
         typer.Option("--rule", "-r", help="Fusion rule, may be repeated; or: all. Default: pact."),
@@ -66,8 +67,8 @@ def decide(
 ) -> None:
     """Decide on instances: JSON lines in, one JSON object per instance and rule out.
 
-    A malformed line gives {"line": ..., "error": ...}; the stream goes on and the exit code is 1
-    at the end. Bad numbers are no error: they make their source invalid and nothing is admitted.
+    What cannot be decided gives {"line": ..., "error": ...}; the stream goes on and the exit code
+    is 1 at the end. Bad numbers are no error: they make their source invalid, nothing is admitted.
 
     Example: pact decide --explain < instances.jsonl
     """
@@ -77,7 +78,7 @@ def decide(
     from pact_benchmark.admission import admission_policy
     from pact_benchmark.config import load_config
     from pact_benchmark.formats import deciding, instance
-    from pact_benchmark.formats.lines import open_bytes, parse_lines
+    from pact_benchmark.formats.lines import read_lines
 
     if schema:
         emit_json(instance.schema())
@@ -89,34 +90,43 @@ def decide(
     policy = admission_policy(load_config(config).section("admission"))
     if corroboration is not None:
         policy = replace(policy, corroboration=str(corroboration))
-    rules = deciding.chosen_rules(rule or ["pact"])
-    settings = deciding.Settings(rules, kappa, threshold, policy, explain)
-    stream = sys.stdin.buffer if file is None else open_bytes(file)
-    results = deciding.decide_lines(
-        parse_lines(stream), deciding.READERS[str(input_format)], settings
+    names = rule or ["pact"]
+    settings = deciding.Settings(
+        deciding.chosen_rules(names), kappa, threshold, policy, explain, deciding.ALL in names
     )
+    results = deciding.decide_lines(read_lines(file), deciding.READERS[str(input_format)], settings)
     if _write(results, format, Console(quiet)):
         raise typer.Exit(1)
 
 
 def _write(results: Iterable[dict[str, Any]], format: Format, console: Console) -> int:
-    """Print the results as they come and return the number of malformed lines."""
-    from pact_benchmark.formats.deciding import decision_line
+    """Print the results as they come and return the number of errors among them."""
+    from pact_benchmark.formats.deciding import decision_text
 
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names may hold what its encoding does not
+        sys.stdout.reconfigure(errors="backslashreplace")
     errors = 0
     try:
         for result in results:
             errors += "error" in result
             if format is Format.HUMAN:
-                text = decision_line(result)
+                text = decision_text(result)
             else:
-                text = json.dumps(to_jsonable(result), ensure_ascii=False, allow_nan=False)
+                text = json.dumps(to_jsonable(result), allow_nan=False)
             print(text, flush=True)
     except BrokenPipeError:  # the reader has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
+    except OSError as error:
+        _discard_output()
+        raise PactError(f"cannot write the decisions: {error.strerror}; make room") from error
     if errors:
-        console.say(f"pact decide: {errors} malformed line(s), see the error objects")
+        console.say(f"pact decide: {errors} error(s), see the error objects")
     return errors
+
+
+def _discard_output() -> None:
+    """Send what is left in the buffer of standard output nowhere, so that the exit is quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def register(app: typer.Typer) -> None:

@@ -33,22 +33,23 @@ def import_(
         Path | None, typer.Option(help="Evaluation labels that belong to the source records.")
     ] = None,
     output: OutputOption = DEFAULT_RUN,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace instances and observations that are not imported."),
+    ] = False,
     quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
 ) -> None:
     """Make a run folder from records: the authors' format, or a recording of the extension.
 
     `pact evaluate` and `pact report` then work on it as on a run of our own. Nothing of a record is
-    lost: `pact export` gives it back.
+    lost: `pact export` gives it back. The run folder must be new, empty or made by an import.
 
     Example: pact import source_records.jsonl.gz --labels evaluation_labels.jsonl.gz -o runs/theirs
     """
     from pact_benchmark.formats.transfer import import_records
-    from pact_benchmark.store import RunFolder
 
-    run = RunFolder.create(output)
-    with run.lock():
-        rows = import_records(records, labels, run)
+    rows = import_records(records, labels, output, force=force)
     if format is Format.JSON:
         emit_json({"run": str(output), "rows": rows})
     elif not quiet:

@@ -29,13 +29,18 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to decide: rules, evidence scale, threshold, policy, and whether to explain."""
+    """How to decide: rules, evidence scale, threshold, policy, and whether to explain.
+
+    A rule that is named after a source applies to instances with that source only. Elsewhere it
+    is an error, or left out where only ``applicable`` rules are asked for.
+    """
 
     rules: tuple[str, ...] = ("pact",)
     kappa: float = 8.0
     threshold: float | None = None
     policy: AdmissionPolicy = PRIMARY
     explain: bool = False
+    applicable: bool = False
 
 
 def chosen_rules(names: Sequence[str]) -> tuple[str, ...]:
@@ -51,21 +56,22 @@ def chosen_rules(names: Sequence[str]) -> tuple[str, ...]:
 def decide_lines(
     lines: Iterable[Line], reader: Callable[[Any], Instance], settings: Settings
 ) -> Iterator[dict[str, Any]]:
-    """Yield one decision object per line and rule, or an error object for a malformed line."""
+    """Yield one decision object per instance and rule, or an error object where there is none."""
     for line in lines:
         try:
             if line.error is not None:
                 raise FormatError(line.error)
             instance = reader(line.value)
         except FormatError as error:
-            yield {"line": line.number, "error": str(error)}
+            yield _error_object(line, str(error))
             continue
-        name = instance.record_id or line.number
         roles = {source.role for source in instance.sources}
-        rules = [r for r in settings.rules if r not in HANDOVER_ROLES or r in roles]
-        if not rules:
-            yield {"line": line.number, "error": f"no {' or '.join(settings.rules)} source"}
-            continue
+        rules = [rule for rule in settings.rules if rule not in HANDOVER_ROLES or rule in roles]
+        if not settings.applicable:
+            for rule in settings.rules:
+                if rule not in rules:
+                    yield _error_object(line, f"no {rule} source for rule {rule!r}")
+        name = _default_name(line) if instance.record_id is None else instance.record_id
         for decision in decide_rules(
             instance.sources,
             rules,
@@ -75,6 +81,16 @@ def decide_lines(
             contracts=instance.contracts,
         ):
             yield decision_object(decision, name, settings.explain)
+
+
+def _default_name(line: Line) -> str | int:
+    """Return the line number, with the position after a dot in a list: 3, or "3.2"."""
+    return line.number if line.item is None else f"{line.number}.{line.item}"
+
+
+def _error_object(line: Line, reason: str) -> dict[str, Any]:
+    item = {} if line.item is None else {"item": line.item}
+    return {"line": line.number, **item, "error": reason}
 
 
 def decision_object(decision: Decision, record_id: str | int, explain: bool) -> dict[str, Any]:
@@ -105,19 +121,49 @@ def _explanation(decision: Decision) -> dict[str, Any]:
         "values": decision.values,
         "changes": [change._asdict() for change in decision.changes],
     }
-    if decision.rule == "pact":
+    try:
         limits = certificate(decision)._asdict()
-        explanation["stays_below"] = {k: v if isfinite(v) else None for k, v in limits.items()}
+    except ValueError:  # the rule has no certificate
+        return explanation
+    explanation["stays_below"] = {k: v if isfinite(v) else None for k, v in limits.items()}
     return explanation
 
 
-def decision_line(result: dict[str, Any]) -> str:
-    """Return a decision or error object as one line for people."""
+def decision_text(result: dict[str, Any]) -> str:
+    """Return a decision or error object for people: one line, and its explanation indented."""
     if "error" in result:
-        return f"line {result['line']}: {result['error']}"
+        item = f", item {result['item']}" if "item" in result else ""
+        return f"line {result['line']}{item}: {result['error']}"
     stopped = f" (stopped by {result['check']})" if result["check"] else ""
     answer = result["status"] if result["status"] == "admitted" else result["response"]
-    return (
+    line = (
         f"{result['record_id']} {result['rule']}: contract {result['contract']}, "
         f"score {result['score']:.4f}, {answer}{stopped}"
     )
+    explained = _explanation_lines(result["explain"]) if "explain" in result else ()
+    return "\n  ".join([line, *explained])
+
+
+def _explanation_lines(explanation: dict[str, Any]) -> Iterator[str]:
+    yield "components: " + ", ".join(" + ".join(roles) for roles in explanation["components"])
+    yield "supporters: " + _words(explanation["supporters"])
+    yield "evidence: " + _words(explanation["evidence"])
+    for name, value in explanation["values"].items():
+        if name != "supporters":
+            yield f"{name}: {_words(value)}"
+    for change in explanation["changes"]:
+        what, current, needed = change.values()
+        yield f"to pass: {what} {_words(needed)}, is {_words(current)}"
+    for name, limit in explanation.get("stays_below", {}).items():
+        yield f"stays below ({name}): {'any change' if limit is None else _words(limit)}"
+
+
+def _words(value: Any) -> str:
+    """Return a value of an explanation in words, numbers to four digits."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_words(item)}" for name, item in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_words, value)) or "none"
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import pandas as pd
 
 from pact_benchmark.errors import PactError
+from pact_benchmark.formats.columns import BOOLEAN, NUMBER, TEXT, TEXTS, is_integer, misfit
+from pact_benchmark.formats.instance import COMMAND_FIELDS
 from pact_benchmark.formats.lines import lines_to_bytes, read_objects
 from pact_core import HANDOVER, HANDOVER_ROLES
 
@@ -19,7 +21,6 @@ KIND, SCHEMA_VERSION = "pact.recording", 1
 
 _NUMBERS = [f"p_{name}" for name in HANDOVER] + ["quality", "conflict"]
 _FLAGS = ["unavailable", "invalid"]
-_COMMAND = ["current_hash", "evidence_hash", "status", "previous_hash", "carried_over_from"]
 _LEADING = ["record_id", "scene_id", "geometry", "condition", "label", "step"]
 REQUIRED = [
     "record_id",
@@ -28,8 +29,17 @@ REQUIRED = [
     "label",
     "step",
     *(f"{role}_{name}" for role in HANDOVER_ROLES for name in [*_NUMBERS, *_FLAGS, "parents"]),
-    *(f"command_{name}" for name in _COMMAND),
+    *(f"command_{name}" for name in COMMAND_FIELDS),
 ]
+_TEXTS = ["record_id", "scene_id", "condition", "label"]
+_KINDS = (
+    dict.fromkeys([*_TEXTS, "geometry"], TEXT)
+    | {"step": NUMBER}
+    | {f"{role}_{name}": NUMBER for role in HANDOVER_ROLES for name in _NUMBERS}
+    | {f"{role}_{name}": BOOLEAN for role in HANDOVER_ROLES for name in _FLAGS}
+    | {f"{role}_parents": TEXTS for role in HANDOVER_ROLES}
+    | {f"command_{name}": TEXT for name in COMMAND_FIELDS}
+)
 
 
 def read_rows(path: Path) -> pd.DataFrame:
@@ -39,41 +49,45 @@ def read_rows(path: Path) -> pd.DataFrame:
         PactError: A row lacks a column, repeats an identity or holds a value of the wrong type.
     """
     rows, seen = [], set()
-    for number, row in read_objects(path):
+    for place, row in _table_rows(path, dict(_KINDS)):
         missing = [name for name in REQUIRED if name not in row]
         if missing:
-            raise PactError(f"{path}, line {number}: no {missing[0]!r}; record it again")
+            raise PactError(f"{path}, {place}: no {missing[0]!r}; record it again")
         wrong = _wrong(row)
         if wrong:
-            raise PactError(f"{path}, line {number}: {wrong!r} has a value of the wrong type")
+            raise PactError(f"{path}, {place}: {wrong!r} has a value of the wrong type")
         if row["record_id"] in seen:
-            raise PactError(f"{path}, line {number}: {row['record_id']!r} appears twice")
+            raise PactError(f"{path}, {place}: {row['record_id']!r} appears twice")
         seen.add(row["record_id"])
         rows.append(row)
     return frame_of(rows, path)
 
 
+def read_observations(path: Path) -> pd.DataFrame:
+    """Read the observation rows of a recording; PactError where a table cannot hold them."""
+    return pd.DataFrame([row for _, row in _table_rows(path, {})])
+
+
+def _table_rows(path: Path, kinds: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (place, row) of rows whose values fit the kinds of their columns."""
+    for place, row in read_objects(path):
+        wrong = misfit(row, kinds)
+        if wrong is not None:
+            raise PactError(f"{path}, {place}: {wrong!r} has a value of the wrong type")
+        yield place, row
+
+
 def _wrong(row: Mapping[str, Any]) -> str | None:
-    """Return the first column whose value has the wrong type."""
+    """Return the first column that lacks a value, or has one outside its range."""
     for role in HANDOVER_ROLES:
-        for name in _NUMBERS:
-            value = row[f"{role}_{name}"]
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, (int, float))
-            ):
+        for name in (*_FLAGS, "parents"):
+            if row[f"{role}_{name}"] in (None, []):
                 return f"{role}_{name}"
-        for name in _FLAGS:
-            if not isinstance(row[f"{role}_{name}"], bool):
-                return f"{role}_{name}"
-        parents = row[f"{role}_parents"]
-        if not isinstance(parents, list) or not parents:
-            return f"{role}_parents"
-        if not all(isinstance(parent, str) for parent in parents):
-            return f"{role}_parents"
     if row["label"] not in HANDOVER.names:
         return "label"
-    texts = ("record_id", "scene_id", "condition")
-    return next((name for name in texts if not isinstance(row[name], str)), None)
+    if not is_integer(row["step"]):
+        return "step"
+    return next((name for name in _TEXTS if row[name] is None), None)
 
 
 def frame_of(rows: list[dict[str, Any]], origin: Path) -> pd.DataFrame:

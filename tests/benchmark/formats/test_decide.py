@@ -12,6 +12,7 @@ import pytest
 from pact_benchmark.formats.deciding import READERS, Settings, decide_lines
 from pact_benchmark.formats.instance import schema
 from pact_benchmark.formats.lines import LONGEST_LINE, parse_lines
+from pact_core import RULES
 
 SOURCES = [
     {
@@ -74,7 +75,7 @@ def test_malformed_lines_are_reported_and_the_stream_goes_on(pact):
     unnamed = {"sources": SOURCES}
     bad = [
         "{not json",
-        "[1, 2]",
+        "17",
         json.dumps({"sources": []}),
         json.dumps({"sources": [{**SOURCES[0], "parents": []}]}),
         json.dumps({"sources": [{**SOURCES[0], "role": 3}]}),
@@ -92,7 +93,7 @@ def test_malformed_lines_are_reported_and_the_stream_goes_on(pact):
         validator("error").validate(error)
     assert "'parents' is empty" in errors[3]["error"]
     assert objects[-1]["record_id"] == 11
-    assert "8 malformed" in done.stderr
+    assert "8 error(s)" in done.stderr
 
 
 def test_bad_numbers_are_decisions_not_errors():
@@ -175,9 +176,83 @@ def test_hostile_lines_give_error_objects(hostile):
 
 
 def test_single_source_rule_without_that_source_is_an_error_object():
-    """Asking for language alone where there is none says so."""
-    (row,) = results(json.dumps({"sources": SOURCES[1:]}), rules=("language",))
+    """A rule that was asked for and cannot decide says so; `all` means those that can."""
+    text = json.dumps({"sources": SOURCES[1:]})
+    (row,) = results(text, rules=("language",))
     assert "no language source" in row["error"]
+    rows = results(text, rules=("language", "pact"))
+    assert [row.get("rule", "error") for row in rows] == ["error", "pact"]
+    rows = results(text, rules=("language", "pact"), applicable=True)
+    assert [row["rule"] for row in rows] == ["pact"]
+
+
+def test_rules_by_name_and_all_on_the_command_line(pact):
+    """`--rule all` leaves out what does not apply, a named rule is an error there."""
+    text = json.dumps({"sources": SOURCES[1:]})
+    assert pact("decide", "--rule", "all", stdin=text).returncode == 0
+    named = pact("decide", "--rule", "language", "--rule", "pact", stdin=text)
+    assert named.returncode == 1
+    assert "no language source for rule 'language'" in named.stdout
+
+
+def test_an_empty_record_id_is_kept():
+    """Only an instance without a name takes its line number."""
+    rows = results("\n".join(json.dumps({**INSTANCE, "record_id": n}) for n in ("", None)))
+    assert [row["record_id"] for row in rows] == ["", 2]
+
+
+STATES = {
+    "admitted": INSTANCE,
+    "base_eligibility": {"sources": SOURCES[:1]},
+    "command_consistency": {"sources": [{**SOURCES[0], "command": None}, *SOURCES[1:]]},
+    "source_validity": {"sources": [*SOURCES[:2], {**SOURCES[2], "conflict": None}]},
+    "risk_support": {
+        "sources": [
+            {**SOURCES[0], "opinion": [0.96, 0.01, 0.01, 0.01, 0.01], "quality": 0.95},
+            SOURCES[1],
+            {**SOURCES[2], "available": False},
+        ]
+    },
+    "component_corroboration": {"sources": [{**s, "conflict": 0.1} for s in SOURCES]},
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_explanation_obeys_the_schema(state):
+    """Each check's values, changes and limits are described; nothing else is there."""
+    known = set(schema()["$defs"]["values"]["properties"])
+    text = json.dumps(STATES[state])
+    for row in results(text, rules=tuple(RULES), explain=True, applicable=True):
+        assert (row["check"] or "admitted") in (state, "component_corroboration", "admitted")
+        validator("decision").validate(row)
+        assert set(row["explain"]["values"]) <= known
+    (held,) = results(text, threshold=0.999, explain=True)
+    validator("decision").validate(held)
+    (row,) = results(text, explain=True)
+    assert (row["check"] or "admitted") == state
+
+
+def test_every_rule_with_a_certificate_says_its_limits():
+    """The limits are those of the library, for PACT and for its variants."""
+    found = {
+        row["rule"]
+        for row in results(json.dumps(INSTANCE), rules=tuple(RULES), explain=True)
+        if "stays_below" in row["explain"]
+    }
+    assert {"pact", "pact_singleton", "maximum", "representative"} <= found
+    assert "product" not in found
+
+
+def test_people_get_the_explanation_too(pact):
+    """`--format human --explain` prints what the JSON object holds, indented."""
+    text = json.dumps(STATES["component_corroboration"])
+    done = pact("decide", "--format", "human", "--explain", stdin=text)
+    first, *rest = done.stdout.splitlines()
+    assert first.endswith("confirm (stopped by component_corroboration)")
+    assert all(line.startswith("  ") for line in rest)
+    assert "  components: language, geometry + risk" in rest
+    assert "  to pass: complete supporting components 3, is 2" in rest
+    assert any(line.startswith("  stays below (contract): ") for line in rest)
 
 
 def test_human_format_schema_and_wrong_rule(pact, tmp_path):
