@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,9 +28,10 @@ def apply_prov(recordings: Recordings, path: Path) -> Recordings:
     ``checkpoint/event/window/camera/prompt`` gives the parents of that output. Names that the
     recordings do not have are ignored; a document that names none of them is an error.
     """
-    from pact_core.prov import parents_from_prov
+    from pact_core.prov import entities_in_prov, parents_from_prov
 
-    names = _entities(path)
+    document = _read(path)
+    names = entities_in_prov(document)
     checkpoints = {
         *recordings.outputs["checkpoint"],
         *recordings.queries["checkpoint"],
@@ -43,12 +43,7 @@ def apply_prov(recordings: Recordings, path: Path) -> Recordings:
     wanted = [name for name, text in local.items() if text in checkpoints or text in outputs]
     if not wanted:
         fail(path, "no entity is named like a checkpoint or an output of the recordings")
-    try:
-        found = parents_from_prov(str(path), wanted)
-    except ImportError:
-        fail(path, "reading PROV needs the extra: pip install 'pact-handover[prov]'")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        fail(path, f"not a PROV-JSON document ({error})")
+    found = parents_from_prov(document, wanted)
     parents = {local[name]: values for name, values in found.items()}
     models = sorted(name for name in parents if name in checkpoints)
     labels = components([parents[name] or {name} for name in models])
@@ -74,14 +69,14 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(k): v for k, v in row.items()} for row in frame.to_dict("records")]
 
 
-def _entities(path: Path) -> list[str]:
+def _read(path: Path) -> Any:
+    from pact_core.prov import read_prov
+
     if not path.is_file() or path.stat().st_size > BYTE_LIMIT:
         fail(path, "no such PROV-JSON file, or it is too large")
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        fail(path, f"not JSON ({error})")
-    entities = document.get("entity") if isinstance(document, dict) else None
-    if not isinstance(entities, dict):
-        fail(path, "not a PROV-JSON document (it has no entities)")
-    return list(entities)
+        return read_prov(path)
+    except ImportError:
+        fail(path, "reading PROV needs the extra: pip install 'pact-handover[prov]'")
+    except ValueError as error:
+        fail(path, str(error))

@@ -137,7 +137,8 @@ def test_bad_prov_documents(simulated: Recordings, tmp_path: Path) -> None:
     for text, message in (
         ("{", "not JSON"),
         ("[]", "not a PROV-JSON"),
-        ('{"entity": {"ex:x": {}}}', "no entity"),
+        ('{"entity": {"ex:x": {}}}', "not a PROV-JSON"),
+        ('{"prefix": {"ex": "http://e.org/"}, "entity": {"ex:x": {}}}', "no entity"),
     ):
         path.write_text(text)
         with pytest.raises(RecordError, match=message):
