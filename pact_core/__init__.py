@@ -17,25 +17,10 @@ from pact_core.batch import SourceBatch
 from pact_core.batched import DecisionBatch, decide_batch
 from pact_core.columns import Columns
 from pact_core.contracts import HANDOVER, RELEASE_NAMES, ContractSet, Response, Status
-from pact_core.decision import (
-    MINIMUM_OBSERVED,
-    SELECTION_STOPS,
-    Change,
-    Decision,
-    Reading,
-    source_faults,
-)
+from pact_core.decision import SELECTION_STOPS, Change, Decision, Reading, source_faults
 from pact_core.direct import fuse_evidence
-from pact_core.fusion import (
-    DEFAULT_OPTIONS,
-    MISSING_CONVENTIONS,
-    RULES,
-    Belief,
-    Fused,
-    FusionOptions,
-    fuse,
-    register_rule,
-)
+from pact_core.fusion import RULES, Belief, Fused, fuse, register_rule
+from pact_core.options import DEFAULT_OPTIONS, MISSING_CONVENTIONS, FusionOptions
 from pact_core.provenance import (
     Partition,
     blocks,
@@ -51,10 +36,11 @@ from pact_core.provenance import (
 )
 from pact_core.scalar import admission_check, check_response, decide, decide_rules
 from pact_core.scores import inverse_entropy, posterior_peak, top_two_margin
-from pact_core.sources import HANDOVER_ROLES, CommandState, Source
+from pact_core.sources import HANDOVER_ROLES, MINIMUM_OBSERVED, CommandState, Source
 from pact_core.stability import (
     Certificate,
     certificate,
+    counting_partition,
     near_copy_loss,
     perturbation,
     posterior_bound,
@@ -102,6 +88,7 @@ __all__ = [
     "check_response",
     "components",
     "components_batch",
+    "counting_partition",
     "decide",
     "decide_batch",
     "decide_rules",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from math import inf
+from operator import add
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,6 +66,40 @@ def count(xp: Any, mask: Array, axis: int) -> Array:
     if xp is np:
         return np.add.reduce(mask, axis=axis, dtype=np.int16)
     return xp.sum(xp.astype(mask, xp.int16), axis=axis)
+
+
+def total(values: Iterable[Array]) -> Array:
+    """Return the sum of arrays, or over the first axis of one, taken from left to right.
+
+    A library's own sum chooses its order by the shape of the array, so that an instance alone would
+    get other last bits than the same one among others, or than the scalar path.
+    """
+    return reduce(add, values)
+
+
+def all_true(xp: Any, like: Array) -> Array:
+    """Return a boolean array of another array's shape that is true everywhere."""
+    return xp.ones_like(like, dtype=np.bool_ if xp is np else xp.bool)
+
+
+def masked(xp: Any, values: Array, mask: Array, neutral: float | bool) -> Array:
+    """Return the values where a mask is true and a neutral element elsewhere.
+
+    In NumPy by a bound per instance: its ``where`` branches on every value, which on mixed masks is
+    several times slower.
+
+    Args:
+        xp: Array namespace.
+        values: In [0, inf], or boolean, shape [n] or [K, n].
+        mask: Shape [n].
+        neutral: 0 or infinity; False or True for booleans.
+    """
+    if xp is not np:
+        return xp.where(mask, values, neutral)
+    if values.dtype == np.bool_:
+        return values | ~mask if neutral else values & mask
+    bound = np.where(mask, -inf if neutral else inf, neutral).astype(values.dtype, copy=False)
+    return np.maximum(values, bound) if neutral else np.minimum(values, bound)
 
 
 def first_maximum(xp: Any, values: Array) -> tuple[Array, Array]:

@@ -144,11 +144,12 @@ def component_corroboration(x: Columns, contract: Array, policy: AdmissionPolicy
 def supporting_components(x: Columns, support: Array, *, complete: bool) -> Array:
     """Count the (complete) components that hold a supporter, shape [J, n] -> [n]."""
     xp = x.xp
-    held = per_component(xp, x.component, support, xp.any, outside=False, absent=False)
-    whole = per_component(xp, x.component, x.observed, xp.all, outside=True, absent=False)
+    marks = xp.stack([support, ~x.observed], axis=1)
     number = xp.zeros_like(x.observed_count)
-    for counts, all_observed in zip(held, whole, strict=True):
-        counted = counts & all_observed if complete else counts
+    for held, gap in per_component(
+        xp, x.component, marks, xp.logical_or, outside=False, absent=False
+    ):
+        counted = held & ~gap if complete else held
         number = number + cast(xp, counted, number.dtype)
     return number
 

@@ -11,8 +11,8 @@ import numpy as np
 from pact_core._array import Array, asarray, cast, namespace
 from pact_core.columns import by_block
 from pact_core.contracts import HANDOVER, ContractSet
-from pact_core.provenance import components
-from pact_core.sources import LANGUAGE, Source, number, opinion_vector
+from pact_core.provenance import components, components_present
+from pact_core.sources import LANGUAGE, MINIMUM_OBSERVED, Source, number, opinion_vector
 
 _PER_INSTANCE = ("command_missing", "command_mismatch", "command_stale")
 
@@ -34,8 +34,9 @@ class SourceBatch:
         roles: Role of every source, length J.
         contracts: The contract set, length K.
         component_present: Labels of the partition built without the unavailable sources, shape
-            [..., J]; None = no unavailable source bridges others. Read only by the
-            missing-source conventions ``remove`` and ``isolate``.
+            [..., J]; None = the same as ``component``, which is right when no unavailable source
+            bridges others. Read only by the missing-source conventions ``remove`` and
+            ``isolate``, which without it do what ``exclude`` does.
     """
 
     opinion: Array
@@ -90,6 +91,7 @@ class SourceBatch:
         command_missing: Array | None = None,
         command_mismatch: Array | None = None,
         command_stale: Array | None = None,
+        component_present: Array | None = None,
     ) -> SourceBatch:
         """Make a batch from the essential arrays; what is left out is false, shapes broadcast."""
         opinion = asarray(opinion)
@@ -114,6 +116,9 @@ class SourceBatch:
             command_stale=spread(command_stale, lead),
             roles=tuple(roles),
             contracts=contracts,
+            component_present=(
+                None if component_present is None else spread(component_present, per_source)
+            ),
         )
 
     @classmethod
@@ -142,7 +147,12 @@ class SourceBatch:
             unavailable=column(lambda s: not s.available, np.bool_),
             declared_invalid=column(lambda s: not s.declared_valid, np.bool_),
             component=np.array([components([s.parents for s in row]) for row in instances]),
-            component_present=np.array([_partition_of_present(row) for row in instances]),
+            component_present=np.array(
+                [
+                    components_present([s.parents for s in row], [s.available for s in row])
+                    for row in instances
+                ]
+            ),
             command_missing=np.array([flags[0] for flags in commands]),
             command_mismatch=np.array([flags[1] for flags in commands]),
             command_stale=np.array([flags[2] for flags in commands]),
@@ -166,7 +176,7 @@ class SourceBatch:
             contract = asarray(contract)[..., None]
         return observed & (top == contract)
 
-    def base_eligible(self, minimum: int = 2) -> Array:
+    def base_eligible(self, minimum: int = MINIMUM_OBSERVED) -> Array:
         """Return whether at least ``minimum`` sources are observed and valid, shape [...]."""
         observed = self.observed()
         xp = namespace(observed)
@@ -181,12 +191,23 @@ class SourceBatch:
         size = len(self.shape)
         return self._map(lambda value: value.reshape((*lead, *value.shape[size:])))
 
-    def with_component(self, labels: Array) -> SourceBatch:
-        """Return the batch under another partition; labels of shape [J] apply to all instances."""
-        labels = asarray(labels)
+    def with_component(self, labels: Array, present: Array | None = None) -> SourceBatch:
+        """Return the batch under another partition; labels of shape [J] apply to all instances.
+
+        Args:
+            labels: The new ``component``.
+            present: The new ``component_present``; the old one belongs to the old partition and
+                is dropped.
+        """
         xp = namespace(self.opinion)
-        spread = xp.broadcast_to(labels, (*self.shape, len(self.roles)))
-        return replace(self, component=spread, component_present=None)
+        shape = (*self.shape, len(self.roles))
+        return replace(
+            self,
+            component=xp.broadcast_to(asarray(labels), shape),
+            component_present=(
+                None if present is None else xp.broadcast_to(asarray(present), shape)
+            ),
+        )
 
     def replicate(
         self, source: int, m: int, parents: str = "same", opinion: Array | None = None
@@ -203,6 +224,8 @@ class SourceBatch:
         if m < 1 or parents not in ("same", "new"):
             raise ValueError("replicate needs m >= 1 and parents 'same' or 'new'")
         sources, axis = len(self.roles), len(self.shape)
+        if not 0 <= source < sources:
+            raise ValueError(f"source {source} is not one of 0 to {sources - 1}")
         order = [*range(sources), *[source] * (m - 1)]
         pick = (*(slice(None),) * axis, order)
         values = {
@@ -243,12 +266,3 @@ def _command_flags(row: Sequence[Source]) -> tuple[bool, bool, bool]:
         mismatch |= command.mismatch
         stale |= command.stale
     return missing, mismatch, stale
-
-
-def _partition_of_present(row: Sequence[Source]) -> list[int]:
-    """Return labels of the partition among the available sources; the others stand alone."""
-    kept = [i for i, source in enumerate(row) if source.available]
-    label = list(range(len(row)))
-    for i, root in zip(kept, components([row[i].parents for i in kept]), strict=True):
-        label[i] = kept[root]
-    return label

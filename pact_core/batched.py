@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pact_core._array import Array
+from pact_core._array import Array, asarray, total
 from pact_core.admission import CHECKS, PRIMARY, AdmissionPolicy, admission_block
 from pact_core.batch import SourceBatch
 from pact_core.columns import Columns, by_block
 from pact_core.contracts import Response, Status
-from pact_core.decision import MINIMUM_OBSERVED, SELECTION_STOPS
+from pact_core.decision import SELECTION_STOPS
 from pact_core.fusion import (
-    DEFAULT_OPTIONS,
     Fused,
-    FusionOptions,
     check_options,
+    check_per_instance,
     fuse_block,
     rule_named,
     widen,
 )
+from pact_core.options import DEFAULT_OPTIONS, FusionOptions
+from pact_core.sources import MINIMUM_OBSERVED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +29,8 @@ class DecisionBatch:
     Attributes:
         fused: What the rule said.
         base_eligible: At least two observed valid sources, boolean, shape [...].
-        selected: Eligible and score at or above the threshold, boolean, shape [...].
+        selected: Eligible, with a finite posterior and a finite score at or above the threshold,
+            boolean, shape [...].
         admission: Code of ``admission_response`` whether selected or not, int8, shape [...].
         stop: 0 admitted, otherwise 1 + the index in ``stops`` of what withheld it, int8 [...].
         policy: The admission policy.
@@ -83,14 +85,17 @@ def decide_batch(
     """
     function = rule_named(rule)
     check_options(batch, options)
+    if isinstance(threshold, (list, tuple)):
+        threshold = asarray(threshold)
+    check_per_instance("threshold", threshold, batch)
 
     def kernel(x: Columns) -> tuple[Array | None, ...]:
         xp = x.xp
         result = fuse_block(x, function, options)
         eligible = x.observed_count >= MINIMUM_OBSERVED
-        selected = eligible
+        selected = eligible & xp.isfinite(result.score + total(result.posterior))
         if threshold is not None:
-            selected = eligible & (result.score >= x.per_instance(threshold))
+            selected = selected & (result.score >= x.per_instance(threshold))
         code = admission_block(x, result.contract, policy)
         checked = xp.where(code > 0, code + len(SELECTION_STOPS), code)
         withheld = xp.where(eligible, xp.full_like(code, 2), xp.full_like(code, 1))

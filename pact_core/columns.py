@@ -7,12 +7,12 @@ over sources or contracts runs along contiguous memory, and blocks are small eno
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pact_core._array import Array, count, first_maximum, namespace, permute, real
+from pact_core._array import Array, count, first_maximum, masked, namespace, permute, real, total
 from pact_core.provenance import blocks
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ class Columns:
         self.raw_quality, self.raw_conflict = real(xp, quality), real(xp, conflict)
         self.present = ~self._rows(batch.unavailable)
         self.conflict_absent = xp.isnan(self.raw_conflict)
-        total = xp.sum(raw, axis=1)
+        mass = total(permute(xp, raw, (1, 0, 2)))
         self.sound = (
-            (total >= SUM_LOW)
-            & (total <= SUM_HIGH)
+            (mass >= SUM_LOW)
+            & (mass <= SUM_HIGH)
             & (xp.min(raw, axis=1) >= 0.0)
             & ~self._rows(batch.declared_invalid)
         )
-        self.p = self._normalised(raw, total)
+        self.p = self._normalised(raw, mass)
         in_range = (self.raw_quality >= 0.0) & (self.raw_quality <= 1.0)
         fits = (self.raw_conflict >= 0.0) & (self.raw_conflict <= 1.0)
         self.valid = self.sound & in_range & (fits | self.conflict_absent)
@@ -70,13 +70,13 @@ class Columns:
         rows = permute(self.xp, array[self.window], (1, 0))
         return np.ascontiguousarray(rows) if self.xp is np else rows
 
-    def _normalised(self, raw: Array, total: Array) -> Array:
+    def _normalised(self, raw: Array, mass: Array) -> Array:
         xp = self.xp
         if bool(xp.all(self.sound)):
-            return raw / total[:, None, :]
+            return raw / mass[:, None, :]
         keep = self.sound[:, None, :]
-        share = raw / xp.where(self.sound, total, xp.ones_like(total))[:, None, :]
-        return xp.where(keep, share, xp.full_like(share, 1.0 / raw.shape[1]))
+        share = raw / xp.where(self.sound, mass, xp.ones_like(mass))[:, None, :]
+        return xp.where(keep, share, 1.0 / raw.shape[1])
 
     def per_instance(self, value: Array | float) -> Array | float:
         """Return a number unchanged and an array of shape [...] as this block's [n]."""
@@ -155,19 +155,19 @@ def per_component(
     xp: Any,
     component: Array,
     values: Array,
-    reduce: Callable[..., Array],
+    combine: Callable[[Array, Array], Array],
     *,
     outside: float | bool,
     absent: float | bool,
 ) -> Iterator[Array]:
-    """Yield the reduction over the members of one component after the other.
+    """Yield what the members of one component after the other combine to.
 
     Args:
         xp: Array namespace.
         component: Labels, shape [J, n].
-        values: What to reduce, shape [J, n] or [J, K, n].
-        reduce: Reduction with an ``axis`` argument, for example ``xp.min``.
-        outside: Neutral element of the reduction.
+        values: What to combine, in [0, inf] or boolean, shape [J, n] or [J, K, n].
+        combine: Associative function of two members, for example ``xp.minimum``.
+        outside: Neutral element of the combination.
         absent: Result for an instance that has no further component.
 
     Yields:
@@ -176,18 +176,20 @@ def per_component(
     groups = partition_of(xp, component)
     if groups is not None:
         for group in groups:
-            first, last = group[0], group[-1]
-            dense = last - first == len(group) - 1
-            members = values[first : last + 1] if dense else values[list(group)]
-            yield members[0] if len(group) == 1 else reduce(members, axis=0)
+            yield reduce(combine, [values[i] for i in group])
         return
-    neutral = xp.full_like(values, outside)
     for j in range(component.shape[0]):
         same = component == component[j]
-        leads = ~xp.any(same[:j], axis=0)  # the first member speaks for its component
-        inside = same if values.ndim == 2 else same[:, None, :]
-        result = reduce(xp.where(inside, values, neutral), axis=0)
-        yield xp.where(leads, result, xp.full_like(result, absent))
+        follows = xp.any(same[:j], axis=0)  # the first member speaks for its component
+        if j > 0 and bool(xp.all(follows)):
+            continue
+        result = values[j]
+        for i in range(j + 1, component.shape[0]):
+            if bool(xp.any(same[i])):
+                result = combine(result, masked(xp, values[i], same[i], outside))
+        if bool(xp.any(follows)):
+            result = masked(xp, result, ~follows, absent)
+        yield result
 
 
 def blocks_of(batch: SourceBatch) -> Iterator[Columns]:

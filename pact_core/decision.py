@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
+from math import isfinite, ulp
 from typing import Any, NamedTuple
 
 from pact_core.admission import CROSS_ROLE_COMPONENTS, AdmissionPolicy
 from pact_core.columns import SUM_HIGH, SUM_LOW
 from pact_core.contracts import ContractSet, Response, Status
-from pact_core.fusion import FusionOptions
+from pact_core.options import FusionOptions
 from pact_core.provenance import Partition, blocks
-from pact_core.sources import LANGUAGE, Source, number, opinion_vector, total
+from pact_core.rules import DIRICHLET_RULES
+from pact_core.sources import (
+    GEOMETRY,
+    LANGUAGE,
+    MINIMUM_OBSERVED,
+    RISK,
+    Source,
+    number,
+    opinion_vector,
+    total,
+)
 
 SELECTION_STOPS = ("base_eligibility", "score_selection")
 """What can withhold a candidate before typed admission; both answer HOLD."""
-
-MINIMUM_OBSERVED = 2
-"""Base eligibility: observed valid sources that a decision needs."""
 
 
 class Reading(NamedTuple):
@@ -50,7 +59,7 @@ class Reading(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One change that would have let the candidate pass the check that stopped it."""
+    """One change that alone would have let the candidate pass the check that stopped it."""
 
     what: str
     current: Any
@@ -146,13 +155,17 @@ class Decision(NamedTuple):
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What would have let it pass the check that stopped it, the smallest change first."""
+        """What would have let it pass the check that stopped it, the smallest change first.
+
+        Each alone is enough. Empty when admitted, and for a check that was registered from
+        outside, about which nothing is known here.
+        """
         describe = _CHANGES.get(self.check or "")
         return () if describe is None else describe(self)
 
     @property
     def smallest_change(self) -> Change | None:
-        """The smallest change that would have let it pass; None when admitted."""
+        """The first of ``changes``; None where there are none."""
         return next(iter(self.changes), None)
 
 
@@ -164,6 +177,20 @@ def count_components(
     if complete:
         held -= {label for label, r in zip(partition, readings, strict=True) if not r.observed}
     return len(held)
+
+
+def is_sure(reading: Reading, policy: AdmissionPolicy) -> bool:
+    """Whether a language source is so sure of itself that it may not go without risk."""
+    return (
+        reading.peak >= policy.risk_peak
+        and reading.quality >= policy.risk_quality
+        and reading.margin >= policy.risk_margin
+    )
+
+
+def crosses_roles(roles: Collection[str]) -> bool:
+    """Whether supporting roles hold language together with geometry or risk."""
+    return LANGUAGE in roles and (GEOMETRY in roles or RISK in roles)
 
 
 def source_faults(source: Source, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -214,12 +241,32 @@ def _score_values(d: Decision) -> dict[str, Any]:
 
 
 def _score_changes(d: Decision) -> tuple[Change, ...]:
+    if not isfinite(d.score + total(d.posterior)):
+        return (Change("posterior and score", "not finite", "finite"),)
     score = Change("score", d.score, d.threshold)
-    if d.evidence is None or d.threshold is None or not d.threshold < 1.0:
+    strength = _prior_strength(d)
+    if strength is None or d.evidence is None or d.threshold is None or not d.threshold < 1.0:
         return (score,)
-    strength = d.options.prior_strength or float(len(d.contracts))
-    needed = strength * d.threshold / (1.0 - d.threshold)
-    return score, Change("total evidence budget", sum(d.evidence), needed)
+    needed = _budget_for(d.threshold, strength)
+    return score, Change("total evidence budget", total(d.evidence), needed)
+
+
+def _prior_strength(d: Decision) -> float | None:
+    """Return W of a rule whose score is B / (W + B), None for the others."""
+    contracts = float(len(d.contracts))
+    if d.rule in DIRICHLET_RULES:
+        return contracts if d.options.prior_strength is None else d.options.prior_strength
+    return contracts if d.rule == "nested_dirichlet" else None
+
+
+def _budget_for(threshold: float, strength: float) -> float:
+    """Return the budget whose score reaches the threshold, after rounding too."""
+    budget = strength * threshold / (1.0 - threshold)
+    step = ulp(budget)
+    while 1.0 - strength / (strength + budget) < threshold:
+        budget += step
+        step *= 2.0
+    return budget
 
 
 def _command_values(d: Decision) -> dict[str, Any]:
@@ -232,18 +279,18 @@ def _command_values(d: Decision) -> dict[str, Any]:
 
 
 def _command_changes(d: Decision) -> tuple[Change, ...]:
-    return tuple(
-        Change(f"command {name}", True, False) for name, on in _command_values(d).items() if on
-    )
+    failed = [name for name, on in _command_values(d).items() if on]
+    return (Change(f"command {', '.join(failed)}", True, False),)
 
 
 def _faults(d: Decision) -> dict[str, list[str]]:
-    """Return the faults of the present sources by role (numbered where a role repeats)."""
+    """Return the faults of the present sources by role, with its index where a role repeats."""
+    roles = Counter(source.role for source in d.sources)
     result: dict[str, list[str]] = {}
     for i, source in enumerate(d.sources):
         faults = source_faults(source, d.contracts.names) if source.available else ()
         if faults:
-            key = source.role if source.role not in result else f"{source.role}[{i}]"
+            key = source.role if roles[source.role] == 1 else f"{source.role}[{i}]"
             result[key] = list(faults)
     return result
 
@@ -260,22 +307,29 @@ def _validity_changes(d: Decision) -> tuple[Change, ...]:
     return (Change("faults of present sources", listed, "none"),)
 
 
-def _sure_language(d: Decision) -> Reading:
+def _sure_language(d: Decision) -> list[Reading]:
     present = [r for r in d.readings if r.role == LANGUAGE and r.present]
-    return max(present, key=lambda r: (r.peak >= d.policy.risk_peak, r.quality, r.margin))
+    return [r for r in present if is_sure(r, d.policy)]
 
 
 def _risk_values(d: Decision) -> dict[str, Any]:
-    r = _sure_language(d)
-    return {"risk_present": False, "peak": r.peak, "quality": r.quality, "margin": r.margin}
+    """Return the largest values of the sure language sources, of which there may be several."""
+    sure = _sure_language(d)
+    return {
+        "risk_present": False,
+        "peak": max(r.peak for r in sure),
+        "quality": max(r.quality for r in sure),
+        "margin": max(r.margin for r in sure),
+    }
 
 
 def _risk_changes(d: Decision) -> tuple[Change, ...]:
-    reading, policy = _sure_language(d), d.policy
+    values, policy = _risk_values(d), d.policy
+    whose = "language" if len(_sure_language(d)) == 1 else "every sure language"
     below = [
-        Change("language peak below", reading.peak, policy.risk_peak),
-        Change("language quality below", reading.quality, policy.risk_quality),
-        Change("language margin below", reading.margin, policy.risk_margin),
+        Change(f"{whose} peak below", values["peak"], policy.risk_peak),
+        Change(f"{whose} quality below", values["quality"], policy.risk_quality),
+        Change(f"{whose} margin below", values["margin"], policy.risk_margin),
     ]
     below.sort(key=lambda change: change.current - change.needed)
     return (*below, Change("risk source", "unavailable", "available"))
@@ -295,15 +349,15 @@ def _corroboration_values(d: Decision) -> dict[str, Any]:
 
 def _corroboration_changes(d: Decision) -> tuple[Change, ...]:
     found, required = d.supporting_components, d.required_components
-    changes = []
-    if found < required:
-        changes.append(Change("complete supporting components", found, required))
-    if d.policy.corroboration == "cross_role":
-        roles = sorted({d.readings[i].role for i in d.supporters})
-        needed = "language with geometry or risk"
-        if LANGUAGE not in roles or len(roles) < 2:
-            changes.append(Change("supporting roles", ", ".join(roles), needed))
-    return tuple(changes)
+    what = f"{'complete ' if d.policy.complete_components else ''}supporting components"
+    roles = sorted({d.readings[i].role for i in d.supporters})
+    if d.policy.corroboration != "cross_role" or crosses_roles(roles):
+        return (Change(what, found, required),)
+    held, needed = ", ".join(roles), "language with geometry or risk"
+    if found >= required:
+        return (Change("supporting roles", held, needed),)
+    both = f"{what} and supporting roles"
+    return (Change(both, f"{found}: {held}", f"{required}: {needed}"),)
 
 
 _VALUES = {

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from pact_core._array import Array, asarray, cast, first_maximum, namespace, permute, real
+from pact_core._array import (
+    Array,
+    all_true,
+    asarray,
+    cast,
+    first_maximum,
+    namespace,
+    permute,
+    real,
+    total,
+)
 from pact_core.evidence import sum_of_meets_by
-from pact_core.fusion import DEFAULT_OPTIONS, Fused, FusionOptions, project_evidence
+from pact_core.fusion import Fused, project_evidence
+from pact_core.options import DEFAULT_OPTIONS, FusionOptions
 
 
 def fuse_evidence(
@@ -23,7 +34,8 @@ def fuse_evidence(
         As ``fuse``; every instance is natively eligible.
 
     Raises:
-        ValueError: Negative or non-finite evidence.
+        ValueError: Negative or non-finite evidence, a total that overflows, or a base rate of
+            another length.
     """
     evidence, component = asarray(evidence), asarray(component)
     xp = namespace(evidence)
@@ -31,11 +43,15 @@ def fuse_evidence(
     if not bool(xp.all((evidence >= 0.0) & xp.isfinite(evidence))):
         raise ValueError("evidence must be finite and nonnegative")
     *lead, sources, contracts = evidence.shape
+    options.check_fit(sources, contracts)
     columns = permute(xp, evidence.reshape((-1, sources, contracts)), (1, 2, 0))
-    columns = np.ascontiguousarray(columns) if xp is np else columns
+    columns = np.array(columns, order="C") if xp is np else columns  # results share no memory
     labels = xp.broadcast_to(component, (*lead, sources)).reshape((-1, sources))
-    total = sum_of_meets_by(xp, permute(xp, labels, (1, 0)), columns)
-    belief = project_evidence(xp, total, options)
+    with np.errstate(over="ignore"):
+        cumulative = sum_of_meets_by(xp, permute(xp, labels, (1, 0)), columns)
+        if not bool(xp.all(xp.isfinite(total(cumulative)))):
+            raise ValueError("evidence is too large: its total overflows")
+    belief = project_evidence(xp, cumulative, options)
     _, contract = first_maximum(xp, belief.posterior)
 
     def unfold(value: Array, *tail: int) -> Array:
@@ -45,7 +61,7 @@ def fuse_evidence(
         posterior=unfold(permute(xp, belief.posterior, (1, 0)), contracts),
         score=unfold(belief.score),
         contract=unfold(cast(xp, contract, xp.int64)),
-        evidence=unfold(permute(xp, total, (1, 0)), contracts),
+        evidence=unfold(permute(xp, cumulative, (1, 0)), contracts),
         vacuity=unfold(belief.vacuity),
-        native_eligible=unfold(contract >= 0),
+        native_eligible=unfold(all_true(xp, belief.score)),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from pact_core._array import Array
+from pact_core._array import Array, total
 from pact_core.columns import Columns, per_component
-from pact_core.fusion import FusionOptions
+from pact_core.options import FusionOptions
 
 
 def source_evidence(x: Columns, options: FusionOptions, counted: Array) -> Array:
@@ -32,18 +32,14 @@ def sum_of_meets(x: Columns, evidence: Array, missing: str = "zero") -> Array:
     if missing == "zero":
         return sum_of_meets_by(xp, x.component, evidence)
     component = x.component if missing == "exclude" else x.component_present
-    present = x.present[:, None, :]
-    counted = xp.where(present, evidence, xp.full_like(evidence, inf))
-    total = xp.zeros_like(evidence[0])
-    for meet in per_component(xp, component, counted, xp.min, outside=inf, absent=0.0):
-        total = total + xp.where(xp.isfinite(meet), meet, xp.zeros_like(meet))
-    return total
+    counted = xp.where(x.present[:, None, :], evidence, inf)
+    meets = per_component(xp, component, counted, xp.minimum, outside=inf, absent=0.0)
+    return total(xp.where(xp.isfinite(meet), meet, 0.0) for meet in meets)
 
 
 def sum_of_meets_by(xp: Any, component: Array, evidence: Array) -> Array:
     """Return E for labels [J, n] and evidence [J, K, n]."""
-    meets = per_component(xp, component, evidence, xp.min, outside=inf, absent=0.0)
-    return sum(meets, start=xp.zeros_like(evidence[0]))
+    return total(per_component(xp, component, evidence, xp.minimum, outside=inf, absent=0.0))
 
 
 def sum_of_joins(x: Columns, evidence: Array) -> Array:
@@ -51,10 +47,7 @@ def sum_of_joins(x: Columns, evidence: Array) -> Array:
 
     As with the meet, a component with a member that is not observed contributes nothing.
     """
-    xp = x.xp
-    joins = per_component(xp, x.component, evidence, xp.max, outside=0.0, absent=0.0)
-    complete = per_component(xp, x.component, x.observed, xp.all, outside=True, absent=False)
-    total = xp.zeros_like(evidence[0])
-    for join, whole in zip(joins, complete, strict=True):
-        total = total + xp.where(whole, join, xp.zeros_like(join))
-    return total
+    xp, labels = x.xp, x.component
+    joins = per_component(xp, labels, evidence, xp.maximum, outside=0.0, absent=0.0)
+    whole = per_component(xp, labels, x.observed, xp.logical_and, outside=True, absent=False)
+    return total(xp.where(w, join, 0.0) for join, w in zip(joins, whole, strict=True))

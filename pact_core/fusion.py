@@ -8,49 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 from typing import Any, NamedTuple
 
-from pact_core._array import Array, asarray, cast, first_maximum, namespace
+from pact_core._array import Array, all_true, cast, first_maximum, namespace, total
 from pact_core.batch import SourceBatch
 from pact_core.columns import Columns, by_block
-
-MISSING_CONVENTIONS = ("zero", "exclude", "remove", "isolate")
-
-
-@dataclass(frozen=True, slots=True)
-class FusionOptions:
-    """Parameters that the rules share.
-
-    Attributes:
-        kappa: Evidence scale, a number or an array of the batch's leading shape [...].
-        source_scale: Factor per source on kappa, length J; None = all 1.
-        base_rate: a, length K, sums to one; None = uniform.
-        prior_strength: W > 0; None = K.
-        missing: What PACT does with an expected source that is not observed: ``zero`` keeps it as
-            a zero vector in its component, ``exclude`` leaves it out of the meet but keeps its
-            links, ``remove`` drops it before components are built, ``isolate`` makes it a
-            component of its own.
-    """
-
-    kappa: float | Array = 8.0
-    source_scale: tuple[float, ...] | None = None
-    base_rate: tuple[float, ...] | None = None
-    prior_strength: float | None = None
-    missing: str = "zero"
-
-    def __post_init__(self) -> None:
-        if isinstance(self.kappa, (int, float)) and not 0.0 <= self.kappa < inf:
-            raise ValueError(f"kappa must be finite and not negative, got {self.kappa}")
-        if self.missing not in MISSING_CONVENTIONS:
-            raise ValueError(f"missing must be one of {MISSING_CONVENTIONS}, got {self.missing!r}")
-        if self.prior_strength is not None and not self.prior_strength > 0:
-            raise ValueError(f"prior_strength must be positive, got {self.prior_strength}")
-        if self.base_rate is not None and abs(sum(self.base_rate) - 1.0) > 1e-9:
-            raise ValueError(f"base_rate must sum to one, got {self.base_rate}")
-
-
-DEFAULT_OPTIONS = FusionOptions()
+from pact_core.options import DEFAULT_OPTIONS, FusionOptions
 
 
 class Belief(NamedTuple):
@@ -117,16 +80,16 @@ def rule_named(name: str) -> RuleFunction:
         raise ValueError(f"unknown rule {name!r}; known: {', '.join(sorted(RULES))}") from None
 
 
-def project_evidence(xp: Any, total: Array, options: FusionOptions) -> Belief:
+def project_evidence(xp: Any, evidence: Array, options: FusionOptions) -> Belief:
     """Project cumulative evidence E, shape [K, n], with base rate a and prior strength W."""
-    contracts = total.shape[0]
+    contracts = evidence.shape[0]
     strength = float(contracts) if options.prior_strength is None else options.prior_strength
-    norm = strength + xp.sum(total, axis=0)
+    norm = strength + total(evidence)
     prior: Any = strength / contracts
     if options.base_rate is not None:
-        prior = xp.asarray(options.base_rate, dtype=total.dtype)[:, None] * strength
+        prior = xp.asarray(options.base_rate, dtype=evidence.dtype)[:, None] * strength
     vacuity = strength / norm
-    return Belief((total + prior) / norm, 1.0 - vacuity, total, vacuity)
+    return Belief((evidence + prior) / norm, 1.0 - vacuity, evidence, vacuity)
 
 
 class BlockResult(NamedTuple):
@@ -145,9 +108,7 @@ def fuse_block(block: Columns, rule: RuleFunction, options: FusionOptions) -> Bl
     xp = block.xp
     belief = rule(block, options)
     peak, contract = first_maximum(xp, belief.posterior)
-    eligible = belief.eligible
-    if eligible is None:
-        eligible = xp.ones_like(peak, dtype=block.present.dtype)
+    eligible = all_true(xp, peak) if belief.eligible is None else belief.eligible
     score = peak if belief.score is None else belief.score
     return BlockResult(belief.posterior, score, contract, belief.evidence, belief.vacuity, eligible)
 
@@ -174,13 +135,12 @@ def widen(results: tuple[Array, ...]) -> tuple[Array, ...]:
 
 def check_options(batch: SourceBatch, options: FusionOptions) -> None:
     """Raise ValueError when the options do not fit the batch."""
-    kappa: Any = asarray(options.kappa)
-    shape = tuple(kappa.shape)
+    check_per_instance("kappa", options.kappa, batch)
+    options.check_fit(len(batch.roles), len(batch.contracts))
+
+
+def check_per_instance(name: str, value: Array | float | None, batch: SourceBatch) -> None:
+    """Raise ValueError for an array that has not the batch's leading shape."""
+    shape = tuple(getattr(value, "shape", ()))
     if shape and shape != batch.shape:
-        raise ValueError(f"kappa has shape {shape}, expected a number or {batch.shape}")
-    for name, values, length in (
-        ("source_scale", options.source_scale, len(batch.roles)),
-        ("base_rate", options.base_rate, len(batch.contracts)),
-    ):
-        if values is not None and len(values) != length:
-            raise ValueError(f"{name} has {len(values)} entries, expected {length}")
+        raise ValueError(f"{name} has shape {shape}, expected a number or {batch.shape}")

@@ -60,6 +60,22 @@ def components(parents: Sequence[Collection[Hashable]]) -> Partition:
     return tuple(root)
 
 
+def components_present(
+    parents: Sequence[Collection[Hashable]], available: Sequence[object]
+) -> Partition:
+    """Return labels of the components among the available sources; the others stand alone.
+
+    Args:
+        parents: One nonempty parent set per source.
+        available: Whether each source arrived, by its truth.
+    """
+    kept = [i for i, arrived in enumerate(available) if arrived]
+    label = list(range(len(parents)))
+    for i, root in zip(kept, components([parents[i] for i in kept]), strict=True):
+        label[i] = kept[root]
+    return tuple(label)
+
+
 def components_batch(parent_ids: Array, keep: Array | None = None) -> Array:
     """Return component labels for many instances at once.
 
@@ -118,8 +134,9 @@ def from_blocks(groups: Iterable[Iterable[int]], sources: int) -> Partition:
     seen: set[int] = set()
     for group in groups:
         members = sorted(group)
-        if seen.intersection(members) or (members and members[-1] >= sources):
-            raise ValueError(f"components must be disjoint and lie below {sources}")
+        _check_members(members, sources)
+        if seen.intersection(members) or len(set(members)) < len(members):
+            raise ValueError(f"components must be disjoint, {members} are not")
         seen.update(members)
         for member in members:
             label[member] = members[0]
@@ -133,12 +150,14 @@ def is_coarsening(coarse: Sequence[int], fine: Sequence[int]) -> bool:
 
 def merge(partition: Sequence[int], *members: int) -> Partition:
     """Join the components that hold the given sources (over-coarsening)."""
+    _check_members(members, len(partition))
     joined = {partition[i] for i in members}
     return _canonical(-1 if label in joined else label for label in partition)
 
 
 def refine(partition: Sequence[int], *members: int) -> Partition:
     """Give each of the given sources a component of its own (false refinement)."""
+    _check_members(members, len(partition))
     fresh = max(partition, default=0) + 1
     return _canonical(fresh + i if i in members else label for i, label in enumerate(partition))
 
@@ -154,6 +173,7 @@ def bridge(
     parents: Sequence[Collection[Hashable]], first: int, second: int
 ) -> tuple[frozenset[Hashable], ...]:
     """Add one erroneous common parent to two sources and return the new parent sets."""
+    _check_members((first, second), len(parents))
     link = ("bridge", first, second)
     return tuple(
         frozenset(names) | ({link} if i in (first, second) else frozenset())
@@ -167,10 +187,20 @@ def replicate(
     """Append copies of a source: with the ``same`` parents, or each with a ``new`` one."""
     if parents not in ("same", "new"):
         raise ValueError(f"parents must be 'same' or 'new', got {parents!r}")
+    if copies < 0:
+        raise ValueError(f"copies must not be negative, got {copies}")
+    _check_members((source,), len(partition))
     own = partition[source] if parents == "same" else None
     fresh = max(partition, default=0) + 1
     added = [fresh + c if own is None else own for c in range(copies)]
     return _canonical([*partition, *added])
+
+
+def _check_members(members: Iterable[int], sources: int) -> None:
+    """Raise ValueError for a source that there is not, negative indices included."""
+    unknown = [i for i in members if not 0 <= i < sources]
+    if unknown:
+        raise ValueError(f"sources {unknown} are not among 0 to {sources - 1}")
 
 
 def _canonical(labels: Iterable[int]) -> Partition:

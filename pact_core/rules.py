@@ -10,19 +10,21 @@ and the normalised result has mass r_k / (1 + sum r) on {k} and 1 / (1 + sum r) 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pact_core._array import Array
+from pact_core._array import Array, total
 from pact_core.columns import Columns, per_component
 from pact_core.evidence import source_evidence, sum_of_joins, sum_of_meets
-from pact_core.fusion import (
-    Belief,
-    FusionOptions,
-    RuleFunction,
-    project_evidence,
-    register_rule,
-)
-from pact_core.sources import GEOMETRY, HANDOVER_ROLES, LANGUAGE, RISK
+from pact_core.fusion import Belief, RuleFunction, project_evidence, register_rule
+from pact_core.options import FusionOptions
+from pact_core.sources import GEOMETRY, HANDOVER_ROLES, LANGUAGE, MINIMUM_OBSERVED, RISK
+
+DIRICHLET_RULES = ("pact", "pact_singleton", "maximum", "representative")
+"""Rules that project cumulative evidence with the prior: their score is B / (W + B)."""
+
+NESTED_MINIMUM = 2
+"""Opinions below which nested Dirichlet composition has nothing to say."""
 
 CAUTIOUS_LOWEST, CAUTIOUS_HIGHEST = 1e-12, 0.99
 """Reliability range of the cautious rules: no source is dogmatic."""
@@ -34,19 +36,52 @@ POOLING_QUALITY, POOLING_CONFLICT, POOLING_MISSING = 2.0, 2.0, 4.0
 POOLING_CONFLICT_LIMIT = 0.65
 
 
-def _project(xp: Any, ratio: Array, *, peak_score: bool, eligible: Array | None = None) -> Belief:
-    """Turn mass ratios r, shape [K, n], into pignistic probabilities, score and frame mass."""
-    frame = 1.0 / (1.0 + xp.sum(ratio, axis=0))
-    posterior = (ratio + 1.0 / ratio.shape[0]) * frame
-    return Belief(posterior, None if peak_score else 1.0 - frame, None, frame, eligible)
+def _pignistic(ratio: Array) -> tuple[Array, Array]:
+    """Turn mass ratios r, shape [K, n], into pignistic probabilities [K, n] and frame mass [n]."""
+    frame = 1.0 / (1.0 + total(ratio))
+    return (ratio + 1.0 / ratio.shape[0]) * frame, frame
+
+
+def _conjunctive(xp: Any, ratios: Sequence[Array]) -> tuple[Belief, Array]:
+    """Combine mass ratios, each [K, n], by the conjunctive rule: 1 + r = prod (1 + r_i).
+
+    Many sources or a large scale make the product overflow; logarithms give the belief then.
+
+    Returns:
+        The belief, and r cut off at the largest number over K.
+    """
+    product = 1.0 + ratios[0]
+    for ratio in ratios[1:]:
+        product = product * (1.0 + ratio)
+    combined = product - 1.0
+    posterior, frame = _pignistic(combined)
+    fits = xp.isfinite(total(combined))
+    if not bool(xp.all(fits)):
+        combined = xp.clip(combined, None, float(xp.finfo(combined.dtype).max) / len(combined))
+        others, free = pignistic_of_logs(xp, ratios)
+        posterior, frame = xp.where(fits, posterior, others), xp.where(fits, frame, free)
+    return Belief(posterior, 1.0 - frame, None, frame), combined
+
+
+def pignistic_of_logs(xp: Any, ratios: Iterable[Array]) -> tuple[Array, Array]:
+    """Combine by the conjunctive rule without a product that could overflow; as ``_pignistic``.
+
+    With L_k the sum of log(1 + r_ik), numerators and normaliser are divided by exp(max L).
+    """
+    logs = total(xp.log1p(ratio) for ratio in ratios)
+    highest = xp.max(logs, axis=0)
+    share, unit = xp.exp(logs - highest), xp.exp(-highest)
+    contracts = logs.shape[0]
+    norm = total(share) - (contracts - 1.0) * unit
+    return (share - (1.0 - 1.0 / contracts) * unit) / norm, unit / norm
 
 
 def _normalise(xp: Any, weight: Array) -> Array:
     """Divide by the sum over contracts; uniform where nothing is left."""
-    total = xp.sum(weight, axis=0)
-    positive = total > 0.0
-    share = weight / xp.where(positive, total, xp.ones_like(total))
-    return xp.where(positive, share, xp.full_like(share, 1.0 / weight.shape[0]))
+    mass = total(weight)
+    positive = mass > 0.0
+    share = weight / xp.where(positive, mass, xp.ones_like(mass))
+    return xp.where(positive, share, 1.0 / weight.shape[0])
 
 
 @register_rule("quality_weighted")
@@ -54,7 +89,7 @@ def quality_weighted(x: Columns, options: FusionOptions) -> Belief:
     """Average the present opinions with weights proportional to quality."""
     xp = x.xp
     weight = xp.where(x.present, x.quality, xp.zeros_like(x.quality))
-    return Belief(_normalise(xp, xp.sum(weight[:, None, :] * x.p, axis=0)))
+    return Belief(_normalise(xp, total(weight[:, None, :] * x.p)))
 
 
 @register_rule("product")
@@ -74,13 +109,11 @@ def product(x: Columns, options: FusionOptions) -> Belief:
 @register_rule("nested_dirichlet")
 def nested_dirichlet(x: Columns, options: FusionOptions) -> Belief:
     """Compose the present Dirichlet opinions: 1 + r_k = prod_i (1 + e_ik / K)."""
-    xp = x.xp
-    evidence = source_evidence(x, options, x.present)
-    ratio = xp.prod(1.0 + evidence / x.p.shape[1], axis=0) - 1.0
-    enough = x.present_count >= 2
-    ratio = xp.where(enough, ratio, xp.zeros_like(ratio))
-    belief = _project(xp, ratio, peak_score=False, eligible=enough)
-    return belief._replace(evidence=ratio * x.p.shape[1])
+    contracts = x.p.shape[1]
+    enough = x.present_count >= NESTED_MINIMUM
+    evidence = source_evidence(x, options, x.present & enough)
+    belief, ratio = _conjunctive(x.xp, evidence / contracts)
+    return belief._replace(evidence=ratio * contracts, eligible=enough)
 
 
 def _cautious_ratio(x: Columns) -> Array:
@@ -98,7 +131,8 @@ def _cautious_ratio(x: Columns) -> Array:
 @register_rule("global_cautious")
 def global_cautious(x: Columns, options: FusionOptions) -> Belief:
     """Apply the cautious rule to all present sources, whatever their provenance."""
-    return _project(x.xp, x.xp.max(_cautious_ratio(x), axis=0), peak_score=True)
+    posterior, frame = _pignistic(x.xp.max(_cautious_ratio(x), axis=0))
+    return Belief(posterior, vacuity=frame)
 
 
 @register_rule("hierarchy_cautious")
@@ -106,10 +140,8 @@ def hierarchy_cautious(x: Columns, options: FusionOptions) -> Belief:
     """Apply the cautious rule within components, the conjunctive rule across them."""
     xp = x.xp
     ratio = _cautious_ratio(x)
-    total = xp.ones_like(ratio[0])
-    for widest in per_component(xp, x.component, ratio, xp.max, outside=0.0, absent=0.0):
-        total = total * (1.0 + widest)
-    return _project(xp, total - 1.0, peak_score=False)
+    widest = per_component(xp, x.component, ratio, xp.maximum, outside=0.0, absent=0.0)
+    return _conjunctive(xp, list(widest))[0]
 
 
 def _log_pool(x: Columns, log_discount: Array | float) -> Belief:
@@ -120,10 +152,10 @@ def _log_pool(x: Columns, log_discount: Array | float) -> Belief:
     logit = POOLING_QUALITY * x.quality - POOLING_CONFLICT * x.conflict - penalty + log_discount
     weight = xp.exp(logit)
     absent = undeclared_roles(x.roles)
-    total = xp.sum(weight, axis=0) + absent * xp.exp(-POOLING_MISSING * xp.ones_like(weight[0]))
+    everything = total(weight) + absent * xp.exp(-POOLING_MISSING * xp.ones_like(weight[0]))
     logs = xp.log(xp.clip(x.p, LOG_FLOOR, None))
     # A missing declared role adds the same constant to every contract, which cancels below.
-    pooled = xp.sum((weight / total)[:, None, :] * logs, axis=0)
+    pooled = total((weight / everything)[:, None, :] * logs)
     likelihood = xp.exp(pooled - xp.max(pooled, axis=0))
     eligible = xp.max(x.conflict, axis=0) <= POOLING_CONFLICT_LIMIT
     return Belief(_normalise(xp, likelihood), eligible=eligible)
@@ -154,10 +186,10 @@ def provenance_pooling(x: Columns, options: FusionOptions) -> Belief:
     return _log_pool(x, -xp.log(xp.stack(links)))
 
 
-def _dirichlet(x: Columns, options: FusionOptions, total: Array) -> Belief:
+def _dirichlet(x: Columns, options: FusionOptions, evidence: Array) -> Belief:
     """Project cumulative evidence E, shape [K, n]; two observed sources make it eligible."""
-    belief = project_evidence(x.xp, total, options)
-    return belief._replace(eligible=x.observed_count >= 2)
+    belief = project_evidence(x.xp, evidence, options)
+    return belief._replace(eligible=x.observed_count >= MINIMUM_OBSERVED)
 
 
 @register_rule("pact")
@@ -170,7 +202,7 @@ def pact(x: Columns, options: FusionOptions) -> Belief:
 @register_rule("pact_singleton")
 def pact_singleton(x: Columns, options: FusionOptions) -> Belief:
     """Add the evidence of all observed sources as if each were its own component."""
-    return _dirichlet(x, options, x.xp.sum(source_evidence(x, options, x.observed), axis=0))
+    return _dirichlet(x, options, total(source_evidence(x, options, x.observed)))
 
 
 @register_rule("maximum")
@@ -185,12 +217,11 @@ def representative(x: Columns, options: FusionOptions) -> Belief:
     """Keep the first source of each component under the common source order."""
     xp = x.xp
     evidence = source_evidence(x, options, x.observed)
-    zero = xp.zeros_like(evidence[0])
-    total = evidence[0]
+    kept = evidence[0]
     for j in range(1, evidence.shape[0]):
         first = ~xp.any(x.component[:j] == x.component[j], axis=0)
-        total = total + xp.where(first, evidence[j], zero)
-    return _dirichlet(x, options, total)
+        kept = kept + xp.where(first, evidence[j], 0.0)
+    return _dirichlet(x, options, kept)
 
 
 def _single(role: str) -> RuleFunction:
@@ -198,9 +229,11 @@ def _single(role: str) -> RuleFunction:
         found = x.role_indices(role)
         if not found:
             raise ValueError(f"the batch has no {role!r} source; its roles are {x.roles}")
-        return Belief(x.p[found[0]], eligible=x.observed[found[0]])
+        i = found[0]
+        posterior = x.xp.where(x.present[i], x.p[i], 1.0 / x.p.shape[1])
+        return Belief(posterior, eligible=x.observed[i])
 
-    rule.__doc__ = f"Use the {role} opinion alone."
+    rule.__doc__ = f"Use the {role} opinion alone, uniform where the source is unavailable."
     return rule
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -23,16 +23,26 @@ from pact_core.batch import SourceBatch
 from pact_core.columns import SUM_HIGH, SUM_LOW, Columns
 from pact_core.contracts import HANDOVER, ContractSet, Response, Status
 from pact_core.decision import (
-    MINIMUM_OBSERVED,
     SELECTION_STOPS,
     Decision,
     Reading,
     count_components,
+    crosses_roles,
+    is_sure,
 )
-from pact_core.fusion import DEFAULT_OPTIONS, FusionOptions, fuse
+from pact_core.fusion import fuse
+from pact_core.options import DEFAULT_OPTIONS, FusionOptions, checked_kappa
 from pact_core.provenance import Partition, components
 from pact_core.scalar_rules import SCALAR_RULES, Case, Outcome
-from pact_core.sources import GEOMETRY, LANGUAGE, RISK, Source, number, opinion_vector, total
+from pact_core.sources import (
+    LANGUAGE,
+    MINIMUM_OBSERVED,
+    RISK,
+    Source,
+    number,
+    opinion_vector,
+    total,
+)
 
 _FLOAT = {float}
 
@@ -49,7 +59,8 @@ def decide(
 ) -> Decision:
     """Decide on one instance, from parent sets to typed response.
 
-    Bad numbers never raise: they make their source invalid, and nothing is admitted then.
+    Bad numbers never raise: they make their source invalid, and nothing is admitted then. Nor is
+    what a rule gives no finite posterior and score: it counts as not selected.
 
     Args:
         sources: The expected sources, unavailable ones included.
@@ -61,7 +72,8 @@ def decide(
         options: Everything else about fusion.
 
     Raises:
-        ValueError: No source, an unknown rule, or a kappa that is negative or not finite.
+        ValueError: No source, an unknown rule, a kappa that is not one number in [0, 1e100], or
+            options for another number of sources or contracts.
     """
     return decide_rules(
         sources,
@@ -87,9 +99,9 @@ def decide_rules(
     """Decide on one instance by several rules, reading the sources once; see ``decide``."""
     if not sources:
         raise ValueError("a decision needs at least one expected source")
-    scale: float = options.kappa if kappa is None else kappa
-    if not 0.0 <= scale < inf:
-        raise ValueError(f"kappa must be finite and not negative, got {scale}")
+    scale = checked_kappa(options.kappa if kappa is None else kappa)
+    if options is not DEFAULT_OPTIONS:
+        options.check_fit(len(sources), len(contracts))
     names = contracts.names
     readings = [read(source, names) for source in sources]
     partition = components([source.parents for source in sources])
@@ -105,7 +117,9 @@ def decide_rules(
         check: str | None
         if not eligible:
             check = SELECTION_STOPS[0]
-        elif threshold is not None and not score >= threshold:
+        elif not isfinite(score + sum(posterior)) or (
+            threshold is not None and not score >= threshold
+        ):
             check = SELECTION_STOPS[1]
         else:
             if top not in failures:
@@ -281,11 +295,7 @@ def _risk_fails(readings: Sequence[Reading], policy: AdmissionPolicy) -> bool:
                 return False
             unwatched = True
         elif reading.role == LANGUAGE and reading.present and not sure:
-            sure = (
-                reading.peak >= policy.risk_peak
-                and reading.quality >= policy.risk_quality
-                and reading.margin >= policy.risk_margin
-            )
+            sure = is_sure(reading, policy)
     return unwatched and sure
 
 
@@ -314,6 +324,5 @@ def _corroboration_fails(
     found = count_components(readings, partition, supporters, complete=policy.complete_components)
     if mode != "cross_role":
         return found < policy.required_components
-    roles = {readings[i].role for i in supporters}
-    crossed = LANGUAGE in roles and bool(roles & {GEOMETRY, RISK})
+    crossed = crosses_roles({readings[i].role for i in supporters})
     return found < CROSS_ROLE_COMPONENTS or not crossed

@@ -7,20 +7,25 @@ an array call per operation. A rule without an entry here runs through the batch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import exp, isfinite, log
+from math import isfinite
 from operator import add
+from sys import float_info
 from typing import NamedTuple
 
+import numpy as np
+
 from pact_core.decision import Reading
-from pact_core.fusion import FusionOptions
+from pact_core.options import FusionOptions
 from pact_core.provenance import Partition
 from pact_core.rules import (
     CAUTIOUS_HIGHEST,
     CAUTIOUS_LOWEST,
     LOG_FLOOR,
+    NESTED_MINIMUM,
     POOLING_CONFLICT,
     POOLING_MISSING,
     POOLING_QUALITY,
+    pignistic_of_logs,
     undeclared_roles,
 )
 from pact_core.sources import HANDOVER_ROLES, Source, number, total
@@ -84,11 +89,25 @@ def _normalise(weight: Vector) -> Vector:
     return [1.0 / len(weight)] * len(weight)
 
 
-def _project_ratio(ratio: Vector, *, peak_score: bool) -> Outcome:
+def _pignistic(ratio: Vector) -> tuple[Vector, float]:
     frame = 1.0 / (1.0 + total(ratio))
     share = 1.0 / len(ratio)
-    posterior = [(value + share) * frame for value in ratio]
-    return Outcome(posterior, None if peak_score else 1.0 - frame, None, frame)
+    return [(value + share) * frame for value in ratio], frame
+
+
+def _conjunctive(ratios: Sequence[Vector]) -> tuple[Outcome, Vector]:
+    """Combine mass ratios by the conjunctive rule; what overflows is left to the batched kernel."""
+    product = [1.0 + value for value in ratios[0]]
+    for ratio in ratios[1:]:
+        product = [q * (1.0 + value) for q, value in zip(product, ratio, strict=True)]
+    combined = [value - 1.0 for value in product]
+    if isfinite(total(combined)):
+        posterior, frame = _pignistic(combined)
+    else:
+        columns, free = pignistic_of_logs(np, np.array(ratios)[..., None])
+        posterior, frame = columns[:, 0].tolist(), float(free[0])
+        combined = [min(value, float_info.max / len(combined)) for value in combined]
+    return Outcome(posterior, 1.0 - frame, None, frame), combined
 
 
 def _add(vectors: Sequence[Vector]) -> Vector:
@@ -152,28 +171,28 @@ def _quality_weighted(case: Case) -> Outcome:
 
 def _product(case: Case) -> Outcome:
     contracts = case.contracts
-    result = [1.0] * contracts
+    result: Vector = []
     for reading in case.readings:
-        if reading.present:
-            rho = reading.quality * (1.0 - reading.conflict)
-            rest = (1.0 - rho) / contracts
-            result = [r * (rho * value + rest) for r, value in zip(result, reading.p, strict=True)]
-            largest = max(result)
-            if largest > 0.0:
-                result = [value / largest for value in result]
+        rho = reading.quality * (1.0 - reading.conflict) if reading.present else 0.0
+        rest = (1.0 - rho) / contracts
+        factor = [rho * value + rest for value in reading.p]
+        if not result:
+            result = factor
+            continue
+        result = [r * value for r, value in zip(result, factor, strict=True)]
+        largest = max(result)
+        if largest > 0.0:
+            result = [value / largest for value in result]
     return Outcome(_normalise(result))
 
 
 def _nested_dirichlet(case: Case) -> Outcome:
     contracts = case.contracts
     present = [reading.present for reading in case.readings]
-    ratio = [0.0] * contracts
-    if sum(present) >= 2:
-        product = [1.0] * contracts
-        for vector in case.evidence(present):
-            product = [q * (1.0 + e / contracts) for q, e in zip(product, vector, strict=True)]
-        ratio = [value - 1.0 for value in product]
-    outcome = _project_ratio(ratio, peak_score=False)
+    if sum(present) < NESTED_MINIMUM:
+        present = [False] * len(present)
+    evidence = case.evidence(present)
+    outcome, ratio = _conjunctive([[e / contracts for e in vector] for vector in evidence])
     return outcome._replace(evidence=[value * contracts for value in ratio])
 
 
@@ -193,38 +212,46 @@ def _cautious_ratios(case: Case) -> list[Vector]:
 
 def _global_cautious(case: Case) -> Outcome:
     ratios = _cautious_ratios(case)
-    return _project_ratio([max(column) for column in zip(*ratios, strict=True)], peak_score=True)
+    widest = [max(column) for column in zip(*ratios, strict=True)]
+    posterior, frame = _pignistic(widest)
+    return Outcome(posterior, vacuity=frame)
 
 
 def _hierarchy_cautious(case: Case) -> Outcome:
     ratios = _cautious_ratios(case)
-    product = [1.0] * case.contracts
-    for group in case.groups():
-        widest = [max(column) for column in zip(*(ratios[i] for i in group), strict=True)]
-        product = [q * (1.0 + value) for q, value in zip(product, widest, strict=True)]
-    return _project_ratio([value - 1.0 for value in product], peak_score=False)
+    widest = [
+        [max(column) for column in zip(*(ratios[i] for i in group), strict=True)]
+        for group in case.groups()
+    ]
+    return _conjunctive(widest)[0]
+
+
+def _exp(values: Sequence[float]) -> Vector:
+    """Return NumPy's exponentials: the C library's differ from the batched path in last bits."""
+    result: Vector = np.exp(np.array(values)).tolist()
+    return result
 
 
 def _pool(case: Case, links: Sequence[int]) -> Outcome:
+    discounts = np.log(np.array(links, dtype=np.float64)).tolist()
     logits = [
         POOLING_QUALITY * reading.quality
         - POOLING_CONFLICT * reading.conflict
         - (0.0 if reading.present else POOLING_MISSING)
-        - log(links[i])
-        for i, reading in enumerate(case.readings)
+        - discount
+        for reading, discount in zip(case.readings, discounts, strict=True)
     ]
-    weights = [exp(logit) for logit in logits]
+    *weights, missing = _exp([*logits, -POOLING_MISSING])
     roles = tuple(reading.role for reading in case.readings)
-    everything = total(weights) + undeclared_roles(roles) * exp(-POOLING_MISSING)
+    everything = total(weights) + undeclared_roles(roles) * missing
+    opinions = np.array([reading.p for reading in case.readings])
+    logs = np.log(np.maximum(opinions, LOG_FLOOR)).tolist()
     pooled = [0.0] * case.contracts
-    for weight, reading in zip(weights, case.readings, strict=True):
+    for weight, row in zip(weights, logs, strict=True):
         share = weight / everything
-        pooled = [
-            value + share * log(max(p, LOG_FLOOR))
-            for value, p in zip(pooled, reading.p, strict=True)
-        ]
+        pooled = [value + share * log for value, log in zip(pooled, row, strict=True)]
     highest = max(pooled)
-    return Outcome(_normalise([exp(value - highest) for value in pooled]))
+    return Outcome(_normalise(_exp([value - highest for value in pooled])))
 
 
 def _pooling(case: Case) -> Outcome:
@@ -245,7 +272,8 @@ def _single(role: str) -> Callable[[Case], Outcome]:
     def rule(case: Case) -> Outcome:
         for reading in case.readings:
             if reading.role == role:
-                return Outcome(list(reading.p))
+                uniform = [1.0 / case.contracts] * case.contracts
+                return Outcome(list(reading.p) if reading.present else uniform)
         raise ValueError(f"the instance has no {role!r} source")
 
     return rule

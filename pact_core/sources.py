@@ -19,6 +19,9 @@ _NOT_REAL = (bool, np.bool_, np.complexfloating, np.flexible)
 
 LANGUAGE, GEOMETRY, RISK = HANDOVER_ROLES = ("language", "geometry", "risk")
 
+MINIMUM_OBSERVED = 2
+"""Base eligibility: observed valid sources that a decision needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommandState:
@@ -98,13 +101,16 @@ def total(values: Iterable[float]) -> float:
 
 
 def number(value: Any) -> float:
-    """Return a value as a float, NaN for anything that is not a real number."""
+    """Return a value as a float, NaN for anything that is not one real number.
+
+    An array with an axis is not, even if it holds one number only: NumPy 1 would convert it.
+    """
     if type(value) is float:
         return value
     if isinstance(value, _NOT_REAL) or not hasattr(value, "__float__"):
         return nan
     try:
-        return float(value)
+        return nan if getattr(value, "ndim", 0) > 0 else float(value)
     except Exception:  # whatever the conversion of a foreign type raises
         return nan
 

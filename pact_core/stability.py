@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from pact_core._array import Array, asarray, namespace
 from pact_core.decision import Decision
+from pact_core.provenance import Partition, components_present
+from pact_core.rules import DIRICHLET_RULES
+from pact_core.sources import total
 
 
 def perturbation(evidence: Array, changed: Array, component: Array) -> Array:
@@ -86,9 +89,10 @@ def selection_holds(
 class Certificate(NamedTuple):
     """How much the evidence may change before a decision can.
 
-    Every perturbation with Delta strictly below ``delta`` keeps the contract and the selection;
-    base eligibility, partition, source set and prior are held fixed. Admission reads other
-    attributes and is not covered.
+    Every perturbation with Delta strictly below ``delta`` keeps the contract and the selection,
+    where Delta is measured under the partition that fusion counted by (``counting_partition``).
+    Which sources are available and valid, partition, source set and prior are held fixed.
+    Admission reads other attributes and is not covered.
 
     Attributes:
         contract: Limit for the predicted contract: the evidence gap to the runner-up.
@@ -107,22 +111,34 @@ class Certificate(NamedTuple):
         return min(self.contract, self.selection)
 
 
-_CERTIFIED = ("pact", "pact_singleton", "maximum", "representative")
+def counting_partition(decision: Decision) -> Partition:
+    """Return the partition by which a rule of PACT's kind counted.
+
+    It is the provenance partition, but for ``pact_singleton``, which counts every source, and for
+    the missing-source conventions of ``pact`` under which an unavailable source links nothing.
+    """
+    if decision.rule == "pact_singleton":
+        return tuple(range(len(decision.sources)))
+    if decision.rule == "pact" and decision.options.missing in ("remove", "isolate"):
+        sources = decision.sources
+        return components_present([s.parents for s in sources], [s.available for s in sources])
+    return decision.partition
 
 
 def certificate(decision: Decision) -> Certificate:
     """Certify a decision of PACT or of one of its variants.
 
     The gap between the numerators W a + E of two contracts, and the total budget, each change by
-    at most Delta, because the meet and the maximum are nonexpansive coordinate by coordinate.
+    at most Delta under ``counting_partition``, because the meet and the maximum are nonexpansive
+    coordinate by coordinate.
 
     Raises:
         ValueError: The rule has no cumulative evidence of this kind.
     """
-    if decision.rule not in _CERTIFIED or decision.evidence is None:
-        raise ValueError(f"no certificate for rule {decision.rule!r}; known: {_CERTIFIED}")
+    if decision.rule not in DIRICHLET_RULES or decision.evidence is None:
+        raise ValueError(f"no certificate for rule {decision.rule!r}; known: {DIRICHLET_RULES}")
     strength = decision.options.prior_strength or float(len(decision.contracts))
-    budget = sum(decision.evidence)
+    budget = total(decision.evidence)
     ordered = sorted(decision.posterior)
     gap = (ordered[-1] - ordered[-2]) * (strength + budget)
     return Certificate(gap, _selection_limit(decision, strength, budget), gap / 2.0)

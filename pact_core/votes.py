@@ -37,10 +37,16 @@ def decide_votes(
         policy: By default the winner must be supported by two components.
 
     Raises:
-        ValueError: Lengths differ, a vote has no origin, or a vote is not among the options.
+        ValueError: There is no vote, lengths differ, an origin is no name, or a vote is not among
+            the options.
     """
+    if not votes:
+        raise ValueError("there are no votes to decide on")
     if len(votes) != len(origins):
         raise ValueError(f"{len(votes)} votes but {len(origins)} origins")
+    nameless = [origin for origin in origins if not isinstance(origin, Collection)]
+    if nameless:
+        raise ValueError(f"origins must be names or collections of names, not {nameless[0]!r}")
     names = tuple(dict.fromkeys(votes if options is None else options))
     unknown = [vote for vote in votes if vote not in names]
     if unknown:
@@ -53,7 +59,7 @@ def decide_votes(
             opinion=[1.0 if name == vote else 0.0 for name in names],
             quality=1.0,
             conflict=0.0,
-            parents=(origin,) if isinstance(origin, str) else tuple(origin),
+            parents=(origin,) if isinstance(origin, str) else origin,
         )
         for vote, origin in zip(votes, origins, strict=True)
     ]

@@ -14,6 +14,7 @@ from pact_core import (
     Source,
     SourceBatch,
     components,
+    decide,
     fuse,
 )
 from tests.core.oracles import Lattice, dempster_sequence
@@ -164,7 +165,9 @@ def test_ablations_and_single_sources(data):
     np.testing.assert_allclose(fuse(batch, "pact_singleton").evidence[0], e.sum(axis=0), atol=1e-9)
     for i, role in enumerate(HANDOVER_ROLES):
         fused = fuse(batch, role)
-        np.testing.assert_allclose(fused.posterior[0], sources[i].opinion, atol=1e-9)
+        expected = sources[i].opinion if sources[i].available else UNIFORM
+        np.testing.assert_allclose(fused.posterior[0], expected, atol=1e-9)
+        np.testing.assert_allclose(decide(sources, rule=role).posterior, expected, atol=1e-9)
         assert fused.native_eligible[0] == sources[i].available
 
 
