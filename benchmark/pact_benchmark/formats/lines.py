@@ -63,6 +63,8 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 def _open(path: Path) -> BinaryIO:
     """Open a file for reading, through gzip when its first byte says so."""
+    if path == STANDARD_INPUT and sys.stdin is None:
+        raise UsageError("standard input is closed; give a file")
     try:
         stream = sys.stdin.buffer if path == STANDARD_INPUT else path.open("rb")
     except OSError as error:

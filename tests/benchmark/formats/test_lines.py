@@ -93,6 +93,8 @@ def test_pipes_and_standard_input_are_read_plain_and_compressed(tmp_path):
         done = shell(line, tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), line
         assert names(done.stdout) == ["mine-1", "mine-1"], line
+    closed = shell("pact decide <&-", tmp_path)
+    assert (closed.returncode, len(closed.stderr.splitlines())) == (2, 1)
 
 
 def test_a_full_disk_is_one_line_and_status_one(tmp_path):

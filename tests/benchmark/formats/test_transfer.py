@@ -399,6 +399,7 @@ def test_only_free_folders_take_an_import(own_run, tmp_path):
         ("risk_parents", ["\ud800"]), ("scene_id", None), ("occlusion_band", 3),
         ("occlusion_band", {"a": 1}), ("risk_invalid", None),
     ],
+    ids=lambda value: ascii(value)[:20],
 )  # fmt: skip
 def test_recordings_with_wrong_values_are_refused(own_run, tmp_path, name, value):
     """A value of the wrong type names its line and column."""
