@@ -78,6 +78,26 @@ def sound_sources(draw, contracts, roles=HANDOVER_ROLES):
     ]
 
 
+@st.composite
+def agreeing_sources(draw):
+    """Draw two to five sharp, sound sources that agree, the case that corroboration is for."""
+    roles = draw(st.lists(st.sampled_from(ROLES), min_size=2, max_size=5))
+    top = draw(st.integers(0, 4))
+    opinion = [0.92 if k == top else 0.02 for k in range(5)]
+    return [
+        Source(
+            role,
+            opinion,
+            draw(st.sampled_from([0.35, 0.8, 0.95])),
+            draw(st.sampled_from([0.0, 0.1])),
+            draw(st.frozensets(st.sampled_from("abcd"), min_size=1, max_size=2)),
+            available=draw(st.sampled_from([True, True, True, False])),
+            command=current,
+        )
+        for role in roles
+    ]
+
+
 def bad_numbers():
     """Draw anything that a careless caller may pass where a number belongs."""
     return st.one_of(

@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pact_core import (
     CHECKS,
+    CORROBORATIONS,
+    HANDOVER,
+    PRIMARY,
     AdmissionPolicy,
     CommandState,
     Response,
@@ -26,7 +29,7 @@ from pact_core import (
 )
 from pact_core.admission import _FAILS
 from tests.core.examples import APART, instance, sharp
-from tests.core.strategies import sound_sources
+from tests.core.strategies import agreeing_sources, sound_sources, wild_sources
 
 
 def outcome(sources, **options):
@@ -198,19 +201,88 @@ def test_selection_precedes_admission():
     assert outcome(instance(**APART), threshold=float("inf"))[1] is Response.HOLD
 
 
+def drawn(data):
+    """Draw sources of any kind, a policy and a threshold."""
+    wild = st.one_of(wild_sources(HANDOVER.names), sound_sources(5), agreeing_sources())
+    policy = AdmissionPolicy(
+        corroboration=data.draw(st.sampled_from(CORROBORATIONS)),
+        required_components=data.draw(st.integers(1, 4)),
+        complete_components=data.draw(st.booleans()),
+    )
+    threshold = data.draw(st.sampled_from([None, 0.0, 0.2, 0.6, 1.0, float("inf")]))
+    return data.draw(wild), policy, threshold
+
+
+@settings(max_examples=300)
 @given(st.data())
 def test_exact_copy_leaves_the_complete_decision_unchanged(data):
-    """A copy of a supporter with the same parents changes neither contract nor response."""
-    sources = data.draw(sound_sources(5))
-    before = decide(sources, threshold=0.2)
-    if not before.supporters:
-        return
-    copy = sources[before.supporters[0]]
-    after = decide([*sources, copy], threshold=0.2)
-    assert after.contract == before.contract
-    assert after.score == pytest.approx(before.score, abs=1e-15)
-    if before.policy.unanimous_sources <= len(before.supporters):
-        assert after.response == before.response
+    """Copies of any source with its parents change no output of fusion, nor the typed response.
+
+    The response is promised where the copies leave base eligibility and the question that
+    corroboration asks as they are: they may not make up the numbers that either needs.
+    """
+    sources, policy, threshold = drawn(data)
+    copied = data.draw(st.integers(0, len(sources) - 1))
+    copies = [sources[copied]] * data.draw(st.integers(1, 3))
+    before = decide(sources, threshold=threshold, policy=policy)
+    after = decide([*sources, *copies], threshold=threshold, policy=policy)
+    assert (after.contract, after.posterior) == (before.contract, before.posterior)
+    assert (after.score, after.evidence) == (before.score, before.evidence)
+    assert after.supporting_components == before.supporting_components
+    asked = policy.minimum_supporters
+    if policy.corroboration == "unanimity":
+        asked = max(asked, policy.unanimous_sources)
+    crossed = len(before.supporters) < asked <= len(after.supporters)
+    if after.base_eligible == before.base_eligible and not crossed:
+        assert (after.status, after.response, after.check) == (
+            before.status, before.response, before.check,
+        )  # fmt: skip
+
+
+def selection_map(contract, score, eligible, threshold):
+    """The paper's A_tau, case by case."""
+    if score >= (0.0 if threshold is None else threshold) and eligible:
+        return ("selected", contract, "none")
+    return ("withheld", contract, "hold")
+
+
+def admission_map(preliminary, current, structure, risk, provenance):
+    """The paper's V, case by case, on the four failure indicators."""
+    status, contract, _ = preliminary
+    if status != "selected":
+        return preliminary
+    if current:
+        return ("withheld", contract, "hold")
+    if structure:
+        return ("withheld", contract, "fallback")
+    if risk:
+        return ("withheld", contract, "hold")
+    if provenance:
+        return ("withheld", contract, "confirm")
+    return ("admitted", contract, "none")
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_selection_and_typed_verifier_are_the_papers_case_maps(data):
+    """Y = V(A_tau(k, s, zeta), x), with s exactly at the threshold too, scalar and batched."""
+    sources, policy, threshold = drawn(data)
+    score = decide(sources).score
+    threshold = data.draw(st.sampled_from([threshold, score, float(np.nextafter(score, 2.0))]))
+    batch = SourceBatch.from_instances([sources])
+    fused = fuse(batch)
+    observed = int(batch.observed().sum())
+    contract = HANDOVER[int(fused.contract[0])]
+    preliminary = selection_map(contract, float(fused.score[0]), observed >= 2, threshold)
+    failures = [
+        bool(admission_response(batch, fused.contract, replace(policy, checks=(name,)))[0])
+        for name in PRIMARY.checks
+    ]
+    expected = admission_map(preliminary, *failures)
+    decision = decide(sources, threshold=threshold, policy=policy)
+    assert (decision.status, decision.contract, decision.response) == expected
+    status, response, _ = decide_batch(batch, threshold=threshold, policy=policy).outcome(0)
+    assert (status, contract, response) == expected
 
 
 def test_batched_codes_name_the_check_and_shape_is_kept():

@@ -18,6 +18,7 @@ from pact_core import (
     FusionOptions,
     Source,
     SourceBatch,
+    blocks,
     components,
     fuse,
     fuse_evidence,
@@ -63,7 +64,7 @@ def test_meet_then_sum_and_projection(data):
 
 @given(st.data())
 def test_value_only_rules_cannot_tell_a_copy_from_a_second_source(data):
-    """Proposition 1: same values under shared and disjoint parents give the same output."""
+    """Proposition 1, value-only indistinguishability: shared and disjoint parents look alike."""
     (source,) = data.draw(sound_sources(5, roles=("geometry",)))
     twins = [
         [source, Source("geometry", source.opinion, source.quality, source.conflict, parents)]
@@ -78,36 +79,119 @@ def test_value_only_rules_cannot_tell_a_copy_from_a_second_source(data):
         assert other.score > copy.score
 
 
-@given(st.data())
-def test_meet_is_the_greatest_rule_within_a_component(data):
-    """Proposition 2: fidelity and non-amplification bound every rule by the meet."""
-    e = data.draw(evidence())
-    alone = fuse_evidence(e[:1], [0])
-    np.testing.assert_array_equal(alone.evidence, e[0])
-    joined = [fuse_evidence(e[: n + 1], [0] * (n + 1)).evidence for n in range(len(e))]
-    for before, after in pairwise(joined):
-        assert (after <= before).all()
-    shares = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=len(e), max_size=len(e))))
-    admissible = np.min(e, axis=0) * shares.min()
-    assert (admissible <= joined[-1]).all()
+def pact_rule(e):
+    """Return what PACT keeps of one component."""
+    return fuse_evidence(e, [0] * len(e)).evidence
+
+
+def spread(e):
+    """Return how far the members differ, per contract."""
+    return e.max(axis=0) - e.min(axis=0)
+
+
+ADMISSIBLE = {
+    "meet shrinking with every member": lambda e: e.min(axis=0) * 0.8 ** (len(e) - 1),
+    "nothing but singletons": lambda e: e[0] * (len(e) == 1),
+    "meet less disagreement": lambda e: np.maximum(e.min(axis=0) - 0.5 * spread(e), 0.0),
+    "meet where members are close": lambda e: e.min(axis=0) * (spread(e) <= 1.0),
+    "meet of one leading contract": lambda e: e.min(axis=0) * (len(set(e.argmax(axis=1))) == 1),
+}
+ABOVE = {
+    "maximum": lambda e: e.max(axis=0),
+    "mean": lambda e: e.mean(axis=0),
+    "sum": lambda e: e.sum(axis=0),
+    "median": lambda e: np.median(e, axis=0),
+    "first member by value": lambda e: min(e, key=tuple),
+    "largest member": lambda e: max(e, key=lambda v: (v.sum(), *v)),
+    "meet and a little more": lambda e: e.min(axis=0) + 0.01 * (len(e) > 1),
+    "mass of the meet, shifted": lambda e: np.roll(e.min(axis=0), 1 if len(e) > 1 else 0),
+}
+
+
+def breaks_an_axiom(rule, e):
+    """Whether a rule changes a singleton or gains by an insertion, in some order of the members."""
+    for first in range(len(e)):
+        order = [first, *(i for i in range(len(e)) if i != first)]
+        kept = [rule(e[order[: n + 1]]) for n in range(len(e))]
+        if (kept[0] != e[first]).any() or any((b > a).any() for a, b in pairwise(kept)):
+            return True
+    return False
+
+
+@given(evidence())
+def test_meet_is_the_greatest_rule_within_a_component(e):
+    """Proposition 2, within-component characterization.
+
+    PACT keeps singletons and never gains by an insertion; so do five other rules, which stay below
+    it; and whatever exceeds it in a single coordinate breaks one of the two axioms.
+    """
+    meet = pact_rule(e)
+    np.testing.assert_array_equal(meet, e.min(axis=0))
+    assert not breaks_an_axiom(pact_rule, e)
+    for name, rule in ADMISSIBLE.items():
+        assert not breaks_an_axiom(rule, e), name
+        assert (rule(e) <= meet).all(), name
+    for name, rule in ABOVE.items():
+        if (rule(e) > meet).any():
+            assert breaks_an_axiom(rule, e), name
 
 
 @given(st.data())
 def test_admissible_budgets_stay_below_the_cumulative_evidence(data):
-    """Proposition 3: any sum of component budgets below every member is below E."""
+    """Proposition 3, greatest admissible provenance-aware evidence budget.
+
+    Any budgets that lie below every member of their component sum to no more than E, which is such
+    a sum itself; a budget above the meet in one coordinate exceeds a member there.
+    """
     e = data.draw(evidence())
     partition = data.draw(partitions(len(e)))
-    shrink = data.draw(st.floats(0.0, 1.0))
-    below = sum(
-        shrink * np.min(e[[i for i, other in enumerate(partition) if other == label]], axis=0)
-        for label in set(partition)
-    )
-    assert (below <= fuse_evidence(e, partition).evidence + 1e-12).all()
+    share = st.lists(st.floats(0.0, 1.0), min_size=e.shape[1], max_size=e.shape[1])
+    greatest = fuse_evidence(e, partition).evidence
+    below, meets = np.zeros(e.shape[1]), np.zeros(e.shape[1])
+    for group in blocks(partition):
+        meet = pact_rule(e[list(group)])
+        assert (meet <= e[list(group)]).all()
+        k = data.draw(st.integers(0, e.shape[1] - 1))
+        assert (np.nextafter(meet[k], np.inf) > e[list(group), k]).any()
+        below += np.array(data.draw(share)) * meet
+        meets += meet
+    assert (below <= greatest + 1e-12).all()
+    np.testing.assert_allclose(greatest, meets, atol=1e-12)
+
+
+@given(st.data())
+def test_a_common_change_of_units_changes_nothing_but_the_units(data):
+    """Assumption 1, commensurate evidence units: E scales with them, and the posterior with W."""
+    e = data.draw(evidence())
+    partition = data.draw(partitions(len(e)))
+    unit = data.draw(st.sampled_from([0.25, 2.0, 1024.0]))
+    before = fuse_evidence(e, partition, FusionOptions(prior_strength=3.0))
+    after = fuse_evidence(unit * e, partition, FusionOptions(prior_strength=3.0 * unit))
+    np.testing.assert_array_equal(after.evidence, unit * before.evidence)
+    np.testing.assert_array_equal(after.posterior, before.posterior)
+    assert after.score == before.score
+
+
+@given(st.data())
+def test_budgets_of_separate_components_add(data):
+    """Assumption 2, separate-component additivity: E of two apart is the sum of their E."""
+    contracts = data.draw(st.integers(2, 6))
+    parts = [data.draw(evidence(contracts=contracts)) for _ in range(2)]
+    labels = [data.draw(partitions(len(part))) for part in parts]
+    apart = [*labels[0], *(label + len(parts[0]) for label in labels[1])]
+    together = fuse_evidence(np.vstack(parts), apart).evidence
+    single = [
+        fuse_evidence(part, label).evidence for part, label in zip(parts, labels, strict=True)
+    ]
+    np.testing.assert_allclose(together, single[0] + single[1], rtol=1e-12, atol=1e-12)
 
 
 @given(st.data())
 def test_evidence_is_conserved_when_a_source_joins(data):
-    """Definition 1: a joining source never adds, an exact copy changes nothing, a new one adds."""
+    """Definition 1, provenance-aware evidence conservation.
+
+    A source that joins never adds, an exact copy changes nothing, a new component adds its own.
+    """
     parents = data.draw(parent_sets())
     e = data.draw(evidence(sources=len(parents) + 1))
     before = fuse_evidence(e[:-1], components(parents))
@@ -125,7 +209,7 @@ def test_evidence_is_conserved_when_a_source_joins(data):
 
 @given(st.data())
 def test_coarsening_never_adds_evidence(data):
-    """Corollary 1: partition monotonicity, and the score follows the budget."""
+    """Corollary 1, partition monotonicity: coarser is never more, and the score follows."""
     e = data.draw(evidence())
     fine = data.draw(partitions(len(e)))
     a, b = (data.draw(st.integers(0, len(e) - 1)) for _ in range(2))
