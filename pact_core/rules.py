@@ -176,7 +176,11 @@ def pooling(x: Columns, options: FusionOptions) -> Belief:
 
 @register_rule("provenance_pooling")
 def provenance_pooling(x: Columns, options: FusionOptions) -> Belief:
-    """Pool as above, discounted by the linked present sources with the same leading contract."""
+    """Pool as above, discounted by the present sources of the component that lead alike.
+
+    Every pair within a component counts as linked, also where only others link it: a batch carries
+    a partition, and interventions on partitions have no single links.
+    """
     xp = x.xp
     links = []
     for i in range(x.top.shape[0]):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pact_benchmark.errors import PactError
-from pact_benchmark.perf import best_of, call_times, median, random_batch
+from pact_benchmark.perf import call_times, median, median_time, random_batch
 from pact_core import HANDOVER, FusionOptions, fuse
 
 _RELIABILITY = (0.8, 0.6, 0.7)
@@ -164,7 +164,7 @@ def _torch_ratio(instances: int = 100_000) -> float | None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        theirs = best_of(peer, 7)
+        theirs = median_time(peer, 7)
     finally:
         torch.set_num_threads(threads)
-    return theirs / best_of(lambda: fuse(batch, "nested_dirichlet"), 7)
+    return theirs / median_time(lambda: fuse(batch, "nested_dirichlet"), 7)

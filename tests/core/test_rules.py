@@ -149,6 +149,25 @@ def test_pooling_declares_vision_only_for_handover_sources():
     np.testing.assert_allclose(fuse(batch, "pooling").posterior[0], expected / expected.sum())
 
 
+def test_provenance_pooling_discounts_by_components():
+    """A chain of overlaps counts like three sources with one parent, on both paths."""
+    opinions = ([0.6, 0.1, 0.1, 0.1, 0.1], [0.5, 0.2, 0.1, 0.1, 0.1], [0.4, 0.3, 0.1, 0.1, 0.1])
+
+    def posteriors(*parents):
+        sources = [
+            Source(role, p, 0.8, 0.1, names)
+            for role, p, names in zip(HANDOVER_ROLES, opinions, parents, strict=True)
+        ]
+        fused = fuse(SourceBatch.from_instances([sources]), "provenance_pooling")
+        single = decide(sources, rule="provenance_pooling").posterior
+        assert fused.posterior[0].tolist() == single
+        return single
+
+    chain, star = posteriors({"b"}, {"a"}, {"a", "b"}), posteriors({"a"}, {"a"}, {"a"})
+    assert chain == star
+    assert posteriors({"a"}, {"b"}, {"c"}) != chain
+
+
 @given(st.data())
 def test_ablations_and_single_sources(data):
     """Maximum, representative, singleton and single-source rules by their definitions."""

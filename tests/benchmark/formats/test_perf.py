@@ -13,7 +13,7 @@ from pact_core import components, decide, decide_batch
 KEYS = [
     "scalar_decision_median", "scalar_decision_p95", "components_64_median",
     "components_growth_exponent", "batch_over_copy", "batch_over_scalar_loop",
-    "step_pipeline_median",
+    "step_pipeline_median", "batch_over_copy_mixed", "components_pairwise_growth_exponent",
 ]  # fmt: skip
 
 
@@ -35,6 +35,19 @@ def test_pairwise_components_are_the_same_components():
     """The compared method solves the same problem."""
     parents = perf.paired_parents(40)
     assert tuple(perf.pairwise_components(parents)) == components(parents)
+
+
+def test_growth_is_the_exponent_of_a_power():
+    """Times that grow with a power of the size give that power."""
+    assert perf.growth_exponent({n: 3.0 * n**1.5 for n in (64, 256, 1024)}) == pytest.approx(1.5)
+
+
+def test_mixed_batches_hold_every_partition():
+    """What is timed as mixed has all five partitions, on the same instances."""
+    batch = perf.random_batch(300)
+    mixed = perf.mixed_partitions(batch)
+    assert len(np.unique(mixed.component, axis=0)) == 5
+    np.testing.assert_array_equal(mixed.opinion, batch.opinion)
 
 
 def test_scalar_loop_decides_the_same_instances():
