@@ -77,6 +77,25 @@ def test_one_verdict_at_the_very_edge_of_the_threshold(seed, contracts, count):
                 assert batched.outcome(i)[2] == verdict, rule
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_single_precision_stays_single(rule):
+    """Arrays of float32 give posteriors and scores of float32, near those of float64."""
+    rng = np.random.default_rng(3)
+    arrays = (rng.dirichlet(np.ones(5), (40, 3)), rng.random((40, 3)), rng.random((40, 3)))
+    arrays[0][::5] = np.nan
+
+    def fused(dtype):
+        batch = SourceBatch.build(
+            *(array.astype(dtype) for array in arrays), roles=HANDOVER_ROLES,
+            component=np.arange(120).reshape(40, 3) % 7 % 3, unavailable=arrays[1] < 0.1,
+        )  # fmt: skip
+        return fuse(batch, rule)
+
+    single, double = fused(np.float32), fused(np.float64)
+    assert single.posterior.dtype == single.score.dtype == np.float32
+    np.testing.assert_allclose(single.posterior, double.posterior, atol=1e-5)
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 2**32), st.sampled_from([2, 9, 16]))
 def test_direct_evidence_is_the_same_alone_and_among_others(seed, contracts):
@@ -200,21 +219,14 @@ def numpy_one():
     folder = Path(tempfile.gettempdir()) / f"pact-numpy-{version}-{sys.implementation.cache_tag}"
     if not (folder / "numpy").is_dir():
         with tempfile.TemporaryDirectory(dir=folder.parent) as fresh:
-            done = subprocess.run(
-                [
-                    *(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"),
-                    *("--only-binary=:all:", "--target", f"{fresh}/got", f"numpy=={version}"),
-                ],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=200,
-            )
-            if done.returncode:
-                reason = done.stderr.strip().splitlines()[-1:]
-                pytest.skip(f"pip has no NumPy {version} for this Python: {reason}")
-            if not folder.exists():
-                (Path(fresh) / "got").rename(folder)
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+            command += ["--only-binary=:all:", "--target", f"{fresh}/got", f"numpy=={version}"]
+            try:
+                subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                words = str(error.stderr or error).strip().splitlines()
+                pytest.skip(f"pip gives no NumPy {version} to this Python: {words[-1]}")
+            (Path(fresh) / "got").rename(folder)
     return folder
 
 
