@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -13,6 +14,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from pact_benchmark import plugins
+from pact_scenes.installation import checkout, install_command
 
 MIN_FREE_BYTES = 500_000_000
 
@@ -67,9 +69,11 @@ def _packages() -> list[Finding]:
 def _extra(extra: str, modules: tuple[str, ...], enables: str) -> Finding:
     missing = [module for module in modules if not _importable(module)]
     if missing:
-        remedy = f"pip install 'pact-handover[{extra}]'"
         return Finding(
-            f"extra {extra}", False, f"{missing[0]} is missing; it enables {enables}", remedy
+            f"extra {extra}",
+            False,
+            f"{missing[0]} is missing; it enables {enables}",
+            install_command(extra),
         )
     return Finding(f"extra {extra}", True, enables)
 
@@ -108,6 +112,22 @@ def _disk() -> Finding:
     return Finding(
         "disk", ok, f"{free / 1e9:.1f} GB free here", "" if ok else "free some disk space"
     )
+
+
+def source_commit() -> str | None:
+    """Return the commit of the checkout that this package runs from, or None where unknown."""
+    root = checkout()
+    if root is None or not (root / ".git").exists():
+        return None
+    git = ["git", "-C", str(root)]
+    try:
+        commit = subprocess.run(
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        )
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD"], capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip() + (" with changes" if changed.returncode == 1 else "")
 
 
 def installed_versions() -> dict[str, str]:

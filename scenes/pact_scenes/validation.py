@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pxr import Gf, Plug, Tf, Usd, UsdGeom, UsdPhysics
 
 from pact_scenes.arm import ARM_JOINTS, ARM_LINKS, arm_frames
+from pact_scenes.installation import install_command
 from pact_scenes.stage import CAMERA_PATH, GRASP_PATH, ROBOT_PATH
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ def asset_validator_missing() -> str | None:
             pass
         else:
             return None
-    return "omniverse-asset-validator not installed; run: pip install 'pact-handover[validate]'"
+    return f"omniverse-asset-validator not installed; run: {install_command('validate')}"
 
 
 def validate_file(path: Path | str, *, asset_validator: bool = True) -> list[Issue]:

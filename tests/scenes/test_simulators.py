@@ -10,6 +10,7 @@ import pytest
 
 from pact_scenes.catalogue import load_catalogue
 from pact_scenes.geometry import ray_hits_box, ray_hits_capsule
+from pact_scenes.installation import install_command
 from pact_scenes.model import SceneModel, build_model
 from pact_scenes.rollout import Rollout, decision_ticks, roll_out
 from pact_scenes.settings import simulation_settings
@@ -118,7 +119,7 @@ def test_absent_backend_says_what_is_missing_and_how_to_get_it(monkeypatch):
     )
     with pytest.raises(BackendUnavailableError) as caught:
         choose_backend("physx")
-    assert "ovphysx not installed; run: pip install 'pact-handover[sim]'" in str(caught.value)
+    assert f"ovphysx not installed; run: {install_command('sim')}" in str(caught.value)
     assert "\n" not in str(caught.value)
     backend, why = choose_backend("auto")
     assert backend == "kinematic"

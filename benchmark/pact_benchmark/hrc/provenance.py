@@ -11,6 +11,7 @@ import pandas as pd
 from pact_benchmark.hrc.files import BYTE_LIMIT, fail
 from pact_benchmark.hrc.recordings import Recordings
 from pact_core import components
+from pact_scenes.installation import install_command
 
 OUTPUT_NAME = ("checkpoint", "event", "window", "camera", "prompt")
 
@@ -77,6 +78,6 @@ def _read(path: Path) -> Any:
     try:
         return read_prov(path)
     except ImportError:
-        fail(path, "reading PROV needs the extra: pip install 'pact-handover[prov]'")
+        fail(path, f"reading PROV needs the extra; run: {install_command('prov')}")
     except ValueError as error:
         fail(path, str(error))

@@ -9,6 +9,7 @@ import numpy as np
 
 from pact_benchmark.errors import UsageError
 from pact_benchmark.preview.pictures import colour_of
+from pact_scenes.installation import install_command
 from pact_scenes.model import Body, SceneModel
 from pact_scenes.rollout import Rollout
 from pact_scenes.transforms import matrix_from_z, quaternion_from_matrix, rotation_z
@@ -36,9 +37,7 @@ def write_rerun(model: SceneModel, rollout: Rollout, path: Path) -> Path:
     try:
         import rerun
     except ImportError as error:
-        raise UsageError(
-            "rerun-sdk not installed; run: pip install 'pact-handover[viz]'"
-        ) from error
+        raise UsageError(f"rerun-sdk not installed; run: {install_command('viz')}") from error
     path.parent.mkdir(parents=True, exist_ok=True)
     stream = rerun.RecordingStream("pact_handover", recording_id=model.spec.scene_id)
     stream.save(str(path))

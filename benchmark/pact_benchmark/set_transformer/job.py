@@ -46,6 +46,7 @@ from pact_benchmark.studies.joint_holdout import (
 from pact_benchmark.study import Figure, Statistic, StudyEntry, StudyResult, Table
 from pact_benchmark.sweep.backends import run_shards
 from pact_benchmark.sweep.shards import JobStatus, ShardFolder, job_status
+from pact_scenes.installation import install_command
 
 FOLDER = "set_transformer"
 JOB = "job.json"
@@ -163,7 +164,7 @@ def _need_torch() -> None:
         import torch  # noqa: F401
     except ImportError as error:
         raise UsageError(
-            "the Set Transformer needs torch: pip install 'pact-handover[learned]'"
+            f"the Set Transformer needs torch; run: {install_command('learned')}"
         ) from error
 
 

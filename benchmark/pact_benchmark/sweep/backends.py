@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pact_benchmark.console import Bar, Console
 from pact_benchmark.errors import PactError, UsageError
 from pact_benchmark.sweep.shards import ShardFolder
+from pact_scenes.installation import install_command
 
 Inputs = TypeVar("Inputs")
 Task = TypeVar("Task")
@@ -138,7 +139,7 @@ def _run_ray(
         import ray
     except ImportError as error:
         raise UsageError(
-            "--backend ray needs Ray: pip install 'pact-handover[ray]', or use --backend local"
+            f"--backend ray needs Ray: run {install_command('ray')}, or use --backend local"
         ) from error
     joined = not ray.is_initialized()
     if joined:

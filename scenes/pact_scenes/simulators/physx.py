@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from pact_scenes.arm import ARM_JOINTS
 from pact_scenes.human import HUMAN_BODIES
+from pact_scenes.installation import install_command
 from pact_scenes.model import Group, SceneModel
 from pact_scenes.observation import SceneState
 from pact_scenes.simulators.protocol import BackendUnavailableError, SimulationError
@@ -69,7 +70,7 @@ class _Engine:
         except ImportError as error:
             raise BackendUnavailableError(
                 f"backend 'physx' is not available: {error.name} not installed; "
-                "run: pip install 'pact-handover[sim]'"
+                f"run: {install_command('sim')}"
             ) from error
         warnings.filterwarnings("ignore", message="ovphysx is in CPU-only mode")
         warp: Any = warp_module

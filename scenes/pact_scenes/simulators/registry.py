@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from pact_scenes.installation import install_command
 from pact_scenes.simulators.protocol import BackendUnavailableError, Simulator
 
 __all__ = [
@@ -18,7 +19,6 @@ __all__ = [
 ]
 
 BACKENDS: Final = ("kinematic", "physx", "isaac")
-_INSTALL_PHYSX: Final = "pip install 'pact-handover[sim]'"
 
 
 def _missing_physx() -> str | None:
@@ -26,7 +26,7 @@ def _missing_physx() -> str | None:
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if not missing:
         return None
-    return f"{', '.join(missing)} not installed; run: {_INSTALL_PHYSX}"
+    return f"{', '.join(missing)} not installed; run: {install_command('sim')}"
 
 
 def _missing_isaac() -> str | None:
