@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pact_benchmark.metrics import Reliability
@@ -69,12 +70,8 @@ def areas(values: Mapping[str, Statistic], support: tuple[float, float]) -> Figu
     shown = [(rule, found) for rule, found in values.items() if found.value is not None]
     shown.sort(key=lambda item: -float(item[1].value or 0.0))
     for place, (rule, found) in enumerate(shown):
-        style, value = rule_style(rule), float(found.value or 0.0)
-        spread = [
-            [0.0 if found.low is None else max(value - found.low, 0.0)],
-            [0.0 if found.high is None else max(found.high - value, 0.0)],
-        ]
-        axes.errorbar(value, place, xerr=spread, fmt=style.marker, color=style.colour, capsize=3)
+        style = rule_style(rule)
+        interval_dot(axes, place, found, marker=style.marker, color=style.colour)
     axes.set_yticks(range(len(shown)), [rule_label(rule) for rule, _ in shown])
     axes.set(xlabel=_area_label(support))
     return figure
@@ -98,6 +95,47 @@ def reliability(diagrams: Mapping[str, Reliability]) -> Figure:
         axes.set_visible(False)
     figure.supxlabel("Confidence (posterior peak)")
     figure.supylabel("Accuracy; share of rows (bars)")
+    return figure
+
+
+def interval_dot(
+    axes: Axes, place: float, found: Statistic, *, upright: bool = False, **look: Any
+) -> None:
+    """Draw a statistic as a dot with its interval, at `place` on the other axis; none if empty."""
+    if found.value is None:
+        return
+    value = float(found.value)
+    spread = [
+        [0.0 if found.low is None else max(value - found.low, 0.0)],
+        [0.0 if found.high is None else max(found.high - value, 0.0)],
+    ]
+    drawn = {"linestyle": "none", "capsize": 2, "markersize": 5, **look}
+    if upright:
+        axes.errorbar(place, value, yerr=spread, **drawn)
+    else:
+        axes.errorbar(value, place, xerr=spread, **drawn)
+
+
+def metric_panels(
+    rows: Mapping[str, Mapping[str, Statistic]], labels: Mapping[str, str], titles: Sequence[str]
+) -> Figure:
+    """Draw one panel per metric with a dot and an interval per rule.
+
+    Args:
+        rows: for each rule its statistics, one per panel.
+        labels: names of the rules.
+        titles: what stands below each panel.
+    """
+    figure = new_figure(9.2, 0.9 + 0.26 * len(rows))
+    panels = figure.subplots(1, len(titles), sharey=True)
+    names = list(rows)[::-1]
+    for axes, (metric, title) in zip(panels, enumerate(titles), strict=True):
+        for place, rule in enumerate(names):
+            style = rule_style(rule)
+            found = list(rows[rule].values())[metric]
+            interval_dot(axes, place, found, marker=style.marker, color=style.colour)
+        axes.set_xlabel(title)
+    panels[0].set_yticks(range(len(names)), [labels[rule] for rule in names])
     return figure
 
 

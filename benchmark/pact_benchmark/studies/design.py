@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure as MatplotlibFigure
+from numpy.typing import NDArray
 
 from pact_benchmark.data import ADVERSARIAL, Benchmark
-from pact_benchmark.study import Statistic, StudyContext, StudyResult, Table, study
+from pact_benchmark.names import value_name
+from pact_benchmark.plotting import BLUE, GREY, ORANGE, PURPLE, new_figure
+from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 
 
 @study(
@@ -55,11 +61,62 @@ def compute(benchmark: Benchmark) -> StudyResult:
         n=benchmark.n,
         note=None if even else f"conditions differ: {sizes.min()} to {sizes.max()} rows",
     )
+    states = _states(benchmark)
     return StudyResult(
         statistics,
         tables=[Table("design_conditions", "Rows by source condition", _by_condition(benchmark))],
+        figures=[
+            Figure(
+                "design",
+                "States of the sources by condition",
+                "Stacked bars, one per source condition: rows with three valid sources, with one"
+                " source unavailable, with one invalid, and with all unavailable.",
+                lambda: _draw(benchmark.condition_names, states),
+            )
+        ],
         reading="Counts that follow from the design alone; they do not depend on any opinion.",
     )
+
+
+def _states(benchmark: Benchmark) -> dict[str, NDArray[np.intp]]:
+    """Return the rows of each condition by the state of their sources, each of shape [C]."""
+    unavailable = benchmark.unavailable_count
+    every = len(benchmark.sources.roles)
+    states = {
+        "three valid sources": benchmark.three_valid,
+        "one unavailable": (unavailable > 0) & (unavailable < every),
+        "one invalid": ~benchmark.three_valid & (unavailable == 0),
+        "all unavailable": unavailable == every,
+    }
+    size = len(benchmark.condition_names)
+    return {
+        name: np.bincount(benchmark.condition[rows], minlength=size)
+        for name, rows in states.items()
+    }
+
+
+def _draw(names: Sequence[str], states: dict[str, NDArray[np.intp]]) -> MatplotlibFigure:
+    figure = new_figure(7.6, 0.9 + 0.26 * len(names))
+    axes = figure.add_subplot()
+    looks = ((BLUE, ""), (ORANGE, "//"), (PURPLE, ".."), (GREY, "xx"))
+    place, start = np.arange(len(names))[::-1], np.zeros(len(names))
+    for (state, rows), (colour, hatch) in zip(states.items(), looks, strict=True):
+        axes.barh(
+            place,
+            rows,
+            left=start,
+            height=0.7,
+            color=colour,
+            hatch=hatch,
+            edgecolor="white",
+            label=state,
+        )
+        start += rows
+    axes.set_yticks(place, [value_name(name) for name in names])
+    axes.set_xlabel("rows")
+    axes.grid(False, axis="y")
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure
 
 
 def _by_condition(benchmark: Benchmark) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pact_benchmark.bootstrap import SEED_MAIN, interval
 from pact_benchmark.estimates import evaluation_of, settings_of
+from pact_benchmark.names import value_name
 from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.selection import Curve, SupportError, ncsaurc, ncsaurc_draws
 from pact_benchmark.studies._holdout import (
@@ -163,10 +164,10 @@ def joint_holdout(context: StudyContext) -> StudyResult:
 
 
 def _two_lines(name: str) -> str:
-    """Return a condition's name as words on two lines of similar length."""
-    words = name.split("_")
+    """Return a condition's title on two lines of similar length."""
+    words = value_name(name).split(" ")
     half = (len(words) + 1) // 2
-    return " ".join(words[:half]) + "\n" + " ".join(words[half:])
+    return f"{' '.join(words[:half])}\n{' '.join(words[half:])}".strip()
 
 
 def _draw(curves: dict[str, Curve], conditions: pd.DataFrame) -> MatplotlibFigure:

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure as MatplotlibFigure
 from numpy.typing import NDArray
 
 from pact_benchmark.data import ADVERSARIAL
@@ -20,8 +21,11 @@ from pact_benchmark.estimates import (
     settings_of,
 )
 from pact_benchmark.evaluation import Evaluation
+from pact_benchmark.figures import interval_dot
+from pact_benchmark.names import value_name
+from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.selection import Curve, target_counts, threshold
-from pact_benchmark.study import Statistic, StudyContext, StudyResult, Table, study
+from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 from pact_core import AdmissionPolicy, response_of
 
 Bools = NDArray[np.bool_]
@@ -77,6 +81,15 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
                 "Routes without and with corroboration, at the cutoffs fitted without it",
                 _transitions(evaluation, settings),
             ),
+        ],
+        figures=[
+            Figure(
+                "matched",
+                "The four cells in each stratum",
+                "Three panels, one per stratum: ncsAURC without and with corroboration, a line for"
+                " the singleton and one for the provenance partition, with 95% intervals.",
+                lambda: _draw(statistics, list(strata), settings.support),
+            )
         ],
         reading="The contrasts compare complete decision rules; they do not separate what the "
         "partition and the check each cause. Negative favours the provenance partition.",
@@ -185,6 +198,29 @@ def _cell_frame(
             }
         )
     return pd.DataFrame(rows)
+
+
+def _draw(
+    statistics: dict[str, Statistic], strata: list[str], support: tuple[float, float]
+) -> MatplotlibFigure:
+    figure = new_figure(8.4, 3.4)
+    panels = figure.subplots(1, len(strata), sharey=True)
+    for axes, stratum in zip(panels, strata, strict=True):
+        for shift, (partition, rule) in zip((-0.04, 0.04), PARTITIONS.items(), strict=True):
+            look = {**RULE_STYLE[rule].kwargs, "label": f"{partition} partition"}
+            cells = [statistics[f"matched.{partition}.{policy}.{stratum}"] for policy in POLICIES]
+            if all(cell.value is not None for cell in cells):
+                axes.plot([shift, 1 + shift], [cell.value for cell in cells], **look)
+            for place, cell in enumerate(cells):
+                interval_dot(axes, place + shift, cell, upright=True, color=look["color"])
+        axes.set_xticks([0, 1], ["without\ncorroboration", "with\ncorroboration"])
+        axes.set_xlim(-0.4, 1.4)
+        axes.set_title(value_name(stratum), fontsize=9)
+    panels[0].set_ylabel(f"ncsAURC over [{support[0]:.2f}, {support[1]:.2f}]")
+    panels[0].set_ylim(bottom=0.0)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    return figure
 
 
 def _transitions(evaluation: Evaluation, settings: Settings) -> pd.DataFrame:

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure as MatplotlibFigure
 from numpy.typing import NDArray
 
 from pact_benchmark.data import Benchmark
 from pact_benchmark.estimates import Settings, estimator, evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation, Variant
-from pact_benchmark.study import Statistic, StudyContext, StudyResult, Table, study
+from pact_benchmark.figures import interval_dot
+from pact_benchmark.names import value_name
+from pact_benchmark.plotting import RULE_STYLE, new_figure
+from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 
 PRIMARY_CONVENTION = "zero"
 CONVENTIONS = {
@@ -78,9 +82,36 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     return StudyResult(
         statistics,
         tables=[Table("missing_sources", "PACT under four conventions", pd.DataFrame(rows))],
+        figures=[
+            Figure(
+                "missing_sources",
+                "PACT under four conventions for an unavailable source",
+                "Two panels, before and after admission: ncsAURC of PACT with its 95% interval"
+                " under each of the four conventions.",
+                lambda: _draw(statistics, settings.support),
+            )
+        ],
         reading="Changes count rows with an unavailable source against the primary convention; "
-        "the three alternatives coincide when no unavailable source bridges components.",
+        "the three alternatives coincide when no unavailable source bridges components. In the "
+        "figure the filled dot is the primary convention.",
     )
+
+
+def _draw(statistics: dict[str, Statistic], support: tuple[float, float]) -> MatplotlibFigure:
+    figure = new_figure(7.6, 2.5)
+    panels = figure.subplots(1, 2, sharey=True)
+    style = RULE_STYLE["pact"]
+    names = list(CONVENTIONS)[::-1]
+    for axes, stage in zip(panels, ("before_admission", "after_admission"), strict=True):
+        for place, name in enumerate(names):
+            found = statistics[f"missing_sources.{name}.{stage}"]
+            filled = style.colour if name == PRIMARY_CONVENTION else "white"
+            interval_dot(axes, place, found, marker=style.marker, color=style.colour, mfc=filled)
+        axes.set_title(value_name(stage))
+        axes.set_xlabel(f"ncsAURC over [{support[0]:.2f}, {support[1]:.2f}]")
+    panels[0].set_yticks(range(len(names)), [CONVENTIONS[name][1] for name in names])
+    panels[0].set_ylim(-0.6, len(names) - 0.4)
+    return figure
 
 
 def _per_scene(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure as MatplotlibFigure
 from numpy.typing import NDArray
 
 from pact_benchmark.estimates import Settings, contrast, estimator, evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation
-from pact_benchmark.figures import rule_label
+from pact_benchmark.figures import metric_panels, rule_label
 from pact_benchmark.metrics import METRICS, ProbabilitySummary, summarise
-from pact_benchmark.study import Statistic, StudyContext, StudyResult, Table, study
+from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 
 PRIOR = "empirical_prior"
 TITLES = {
@@ -72,6 +75,15 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
             ),
             Table("correct_by_condition", "Correct contracts by source condition", by_condition),
         ],
+        figures=[
+            Figure(
+                "prediction",
+                "Prediction and probability quality of every rule",
+                "Five panels with a dot and a 95% interval per rule: accuracy, macro-F1, NLL,"
+                " Brier score and expected calibration error.",
+                lambda: _draw(statistics, list(summaries)),
+            )
+        ],
         reading="Higher accuracy and macro-F1, lower NLL, Brier and ECE are better; a rule can "
         "lead in one and trail in another.",
     )
@@ -109,6 +121,15 @@ def _correct_by_condition(evaluation: Evaluation, settings: Settings) -> pd.Data
     }
     rows = np.bincount(benchmark.condition, minlength=size)
     return pd.DataFrame({"condition": benchmark.condition_names, "rows": rows, **columns})
+
+
+def _draw(statistics: Mapping[str, Statistic], rules: Sequence[str]) -> MatplotlibFigure:
+    better = {"accuracy": "higher", "macro_f1": "higher"}
+    return metric_panels(
+        {rule: {m: statistics[f"prediction.{rule}.{m}"] for m in METRICS} for rule in rules},
+        {rule: _label(rule) for rule in rules},
+        [f"{TITLES[m]}\n({better.get(m, 'lower')} is better)" for m in METRICS],
+    )
 
 
 def _label(rule: str) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from itertools import product
 
 import pandas as pd
+from matplotlib.figure import Figure as MatplotlibFigure
 
 from pact_benchmark.data import ADVERSARIAL
 from pact_benchmark.estimates import Area, Settings, estimator, evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation, Stage
-from pact_benchmark.figures import rule_label
+from pact_benchmark.figures import interval_dot, rule_label
+from pact_benchmark.names import value_name
+from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.selection import STRATA_GRID_POINTS
-from pact_benchmark.study import StudyContext, StudyResult, Table, study
+from pact_benchmark.study import Figure, StudyContext, StudyResult, Table, study
 
 RULES = ("pact", "nested_dirichlet", "product")
 POOLED_RULES = (*RULES, "global_cautious")
@@ -50,6 +53,15 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
                 _frame(areas),
                 "Cutoffs are refitted within each stratum. Before admission the native areas "
                 "rank the held-out rows of the main study on a grid of 30 points.",
+            )
+        ],
+        figures=[
+            Figure(
+                "strata",
+                "ncsAURC by availability and validity",
+                "One line per stratum, stage and score, with a dot and a 95% interval for each"
+                " rule on the axis of ncsAURC.",
+                lambda: _draw(areas, settings.support),
             )
         ],
         reading="A rule may lead where all sources are valid and trail where one is missing: "
@@ -106,15 +118,49 @@ def _pooled(evaluation: Evaluation, settings: Settings) -> dict[str, Area]:
     }
 
 
+def _draw(areas: dict[str, Area], support: tuple[float, float]) -> MatplotlibFigure:
+    """Draw the areas, one line for each stratum, stage and score."""
+    lines: dict[tuple[str, str, str], dict[str, Area]] = {}
+    for name, area in areas.items():
+        stratum, stage, score, rule = _parts(name)
+        lines.setdefault((stratum, stage, score), {})[rule] = area
+    figure = new_figure(8.4, 1.2 + 0.42 * len(lines))
+    axes = figure.add_subplot()
+    ordered = sorted(lines)[::-1]
+    for place, line in enumerate(ordered):
+        for shift, rule in zip((0.24, 0.08, -0.08, -0.24), POOLED_RULES, strict=True):
+            if rule in lines[line]:
+                style, found = RULE_STYLE[rule], lines[line][rule].statistic()
+                interval_dot(axes, place + shift, found, marker=style.marker, color=style.colour)
+    for rule in POOLED_RULES:
+        style = RULE_STYLE[rule]
+        axes.plot([], [], style.marker, color=style.colour, label=style.label)
+    names = [
+        f"{value_name(stratum)}\n{value_name(stage)}, {value_name(score)} score"
+        for stratum, stage, score in ordered
+    ]
+    axes.set_yticks(range(len(ordered)), names, fontsize=8)
+    axes.set_xlabel(f"ncsAURC over [{support[0]:.2f}, {support[1]:.2f}]; lower is better")
+    axes.set_xlim(left=-0.02)
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
+
+def _parts(name: str) -> tuple[str, str, str, str]:
+    """Return stratum, stage, score and rule that the name of an area is made of."""
+    stratum, stage, *middle, rule = name.split(".")
+    return stratum, stage, middle[0] if middle else "native", rule
+
+
 def _frame(areas: dict[str, Area]) -> pd.DataFrame:
     rows = []
     for name, area in areas.items():
-        stratum, stage, *middle, rule = name.split(".")
+        stratum, stage, score, rule = _parts(name)
         rows.append(
             {
                 "stratum": stratum,
                 "stage": stage,
-                "score": middle[0] if middle else "native",
+                "score": score,
                 "rule": rule_label(rule),
                 "rows": area.n,
                 "ncsAURC": area.value,
