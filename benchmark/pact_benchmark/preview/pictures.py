@@ -103,7 +103,7 @@ def contact_sheet(
     columns: int = 8,
     console: Console = _SILENT,
 ) -> bytes:
-    """A PNG with all scenes of a catalogue at their transfer, one row of cells per geometry.
+    """A PNG with all scenes of a catalogue at their transfer, under the name of their geometry.
 
     Args:
         section: The `scenes` section of a configuration; the shipped one by default.
@@ -112,19 +112,30 @@ def contact_sheet(
         console: Where progress is shown.
     """
     catalogue = load_catalogue(section)
-    height, caption = width * 3 // 4, 18
-    ordered = sorted(catalogue, key=lambda s: (list(Geometry).index(s.geometry), s.scene_id))
-    rows = -(-len(ordered) // columns)
-    sheet = Image.new("RGB", (columns * width, rows * (height + caption)), "white")
+    height, caption, heading = width * 3 // 4, width // 7, width // 5
+    small, large = (ImageFont.load_default(size) for size in (width // 9, width // 7))
+    groups = {
+        geometry: [spec for spec in catalogue if spec.geometry is geometry] for geometry in Geometry
+    }
+    rows = sum(-(-len(specs) // columns) for specs in groups.values())
+    tall = rows * (height + caption) + sum(heading for specs in groups.values() if specs)
+    sheet = Image.new("RGB", (columns * width, tall), "white")
     pen = ImageDraw.Draw(sheet)
-    font = ImageFont.load_default(12)
-    with console.progress("scenes drawn", len(ordered)) as bar:
-        for number, spec in enumerate(ordered):
-            x, y = number % columns * width, number // columns * (height + caption)
-            sheet.paste(_cell(spec, (width, height)), (x, y))
-            label = f"{spec.scene_id[-3:]}  {_GEOMETRY_NAMES[spec.geometry]}, {spec.posture}"
-            pen.text((x + 4, y + height + 2), label, fill=(40, 40, 40), font=font)
-            bar.advance()
+    top = 0
+    with console.progress("scenes drawn", len(catalogue)) as bar:
+        for geometry, specs in groups.items():
+            if not specs:
+                continue
+            title = _GEOMETRY_NAMES[geometry].capitalize()
+            pen.text((width // 30, top + width // 60), title, fill=(20, 20, 20), font=large)
+            top += heading
+            for number, spec in enumerate(specs):
+                x, y = number % columns * width, top + number // columns * (height + caption)
+                sheet.paste(_cell(spec, (width, height)), (x, y))
+                label = f"{spec.scene_id[-3:]}  {spec.posture}"
+                pen.text((x + width // 30, y + height), label, fill=(40, 40, 40), font=small)
+                bar.advance()
+            top += -(-len(specs) // columns) * (height + caption)
     return _png(sheet)
 
 
