@@ -227,6 +227,7 @@ class RunFolder:
             "key": key,
             "files": sorted(writer.files),
             "seconds": round(time.monotonic() - began, 3),
+            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "arguments": arguments,
             "folder": _folder_behind(arguments),
             "rows": self._rows_behind(name),
