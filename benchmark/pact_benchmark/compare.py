@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -22,6 +22,9 @@ EXACT_KINDS = frozenset({"exact", "protocol", "invariant", "boolean"})
 MATCH, DIFFERS, KEPT_BACK, MISSING = "match", "differs", "kept back", "missing"
 PARTIAL = "partial"
 VERDICTS = (MATCH, DIFFERS, KEPT_BACK, PARTIAL, MISSING)
+_STUDY_OF = {"random_order": "before_admission"}
+"""Studies that give figures under another name than their own."""
+_NAMED = 5
 COLUMNS = ("id", "published", "ours", "low", "high", "difference", "verdict")
 
 
@@ -169,20 +172,57 @@ def compare_runs(
 
 
 def summarise(frame: pd.DataFrame) -> list[dict[str, str]]:
-    """Return headline numbers of a comparison, as cards of value and label."""
-    counts = frame["verdict"].value_counts()
-    found = {name: int(counts.get(name, 0)) for name in VERDICTS}
+    """Return headline numbers of a comparison, as cards of key, value and label."""
+    found = counts(frame)
     judged = found[MATCH] + found[DIFFERS]
     cards = []
     if judged:
-        cards.append({"value": f"{found[MATCH]}/{judged}", "label": "published figures matched"})
+        cards.append(_card(f"{found[MATCH]}/{judged}", "published figures matched"))
     if found[KEPT_BACK]:
-        cards.append({"value": str(found[KEPT_BACK]), "label": "figures kept back, computed"})
+        cards.append(_card(str(found[KEPT_BACK]), "figures kept back, computed"))
     if found[PARTIAL]:
-        cards.append({"value": str(found[PARTIAL]), "label": "figures of a partial design"})
+        cards.append(_card(str(found[PARTIAL]), "figures of a partial design"))
     if found[MISSING]:
-        cards.append({"value": str(found[MISSING]), "label": "figures not computed"})
+        cards.append(_card(str(found[MISSING]), "figures not computed"))
     return cards
+
+
+def counts(frame: pd.DataFrame) -> dict[str, int]:
+    """Return how many figures of a comparison have each verdict."""
+    given = frame["verdict"].value_counts()
+    return {name: int(given.get(name, 0)) for name in VERDICTS}
+
+
+def _card(value: str, label: str) -> dict[str, str]:
+    return {"key": label.replace(",", "").replace(" ", "_"), "value": value, "label": label}
+
+
+def command_for(figure: str, run: str) -> str:
+    """Return the command that computes a published figure; `run` stands for the run folder."""
+    families = {target.id: family for family in FAMILIES for target in targets(family)}
+    family = families.get(figure, FAMILIES[0])
+    if family != FAMILIES[0]:
+        data = {"learned": "learned --data DIR", "hrc": "hrc --records DIR"}[family]
+        return f"pact {data} --output {run}"
+    study = figure.partition(".")[0]
+    if figure == "joint_holdout.set_transformer":
+        return f"pact set-transformer --output {run}"
+    if study == "sobol":
+        return f"pact sweep --output {run}"
+    return f"pact evaluate {_STUDY_OF.get(study, study)} --output {run}"
+
+
+def remark(changed: Sequence[str]) -> str:
+    """Return what a run's changes of the configuration mean for its comparison, or nothing."""
+    if not changed:
+        return ""
+    named = "; ".join(changed[:_NAMED]) + (
+        f"; and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+    )
+    return (
+        f"The configuration of this run differs from the default ({named}). The published figures"
+        " belong to the default design: a figure that differs here need not be an error."
+    )
 
 
 @cache

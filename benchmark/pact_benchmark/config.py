@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from pact_scenes.catalogue import load_catalogue
 from pact_scenes.conditions import parse_conditions
 from pact_scenes.reading import OpinionParams
 from pact_scenes.settings import SimulationSettings
+
+_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +60,25 @@ def _check_values(sections: Mapping[str, dict[str, Any]], path: Path) -> None:
         load_catalogue(sections["scenes"])
     except configuration.ConfigurationError as error:
         raise configuration.located(error, path) from error
+
+
+def changes(sections: Mapping[str, Any]) -> list[str]:
+    """Return what a resolved configuration changes in the defaults, one text per change.
+
+    A changed value reads "run.seed = 7 (default 20260720)", an entry that the defaults do not have
+    "conditions.foggy added". Defaults are those of this version.
+    """
+    return list(_changes(sections, configuration.load(), ()))
+
+
+def _changes(ours: Any, default: Any, where: tuple[str, ...]) -> Iterator[str]:
+    name = ".".join(where).replace("conditions.conditions.", "conditions.")
+    if isinstance(ours, Mapping) and isinstance(default, Mapping):
+        for key in sorted({*ours, *default}):
+            yield from _changes(ours.get(key, _ABSENT), default.get(key, _ABSENT), (*where, key))
+    elif default is _ABSENT:
+        yield f"{name} added"
+    elif ours is _ABSENT:
+        yield f"{name} left out"
+    elif ours != default:
+        yield f"{name} = {ours} (default {default})"

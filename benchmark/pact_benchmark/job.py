@@ -15,7 +15,7 @@ from pact_benchmark.config import Config
 from pact_benchmark.console import Console
 from pact_benchmark.data import load_benchmark
 from pact_benchmark.decisions import held_out_decisions
-from pact_benchmark.diagnosis import installed_versions
+from pact_benchmark.diagnosis import installed_versions, source_commit
 from pact_benchmark.estimates import evaluation_of, settings_of
 from pact_benchmark.evaluation import RULES
 from pact_benchmark.generation import generate_into
@@ -55,7 +55,7 @@ def run_all(
         "statistics": len(statistics),
     }
     for card in summarise(compare_with_published(statistics)):
-        summary[card["label"]] = card["value"]
+        summary[card["key"]] = card["value"]
     return summary
 
 
@@ -66,6 +66,7 @@ def describe(run: RunFolder, config: Config) -> None:
         config=config.sections,
         seed=config.seed,
         pact=version("pact-handover"),
+        commit=source_commit(),
         python=platform.python_version(),
         versions=installed_versions(),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -145,6 +146,25 @@ def test_the_command_prints_figures_and_summary(finished_run: Path, pact):
     assert "published figures matched" in human
     machine = json.loads(pact("compare", "--output", finished_run, "--format", "json").stdout)
     assert len(machine["curves"]) == 8
+    assert "/" in machine["summary"]["published_figures_matched"]
+    assert machine["configuration_changes"] == []
+    assert "not computed yet: pact sweep --output" in human
     assert {row["verdict"] for row in machine["figures"]} >= {MATCH}
     same = json.loads(pact("compare", finished_run, finished_run, "--format", "json").stdout)
     assert {row["verdict"] for row in same["figures"]} <= {MATCH, KEPT_BACK}
+
+
+def test_a_changed_configuration_is_told(finished_run: Path, tmp_path: Path, pact):
+    """A run of another configuration says what it changes, in `compare` and in the report."""
+    copy = Path(shutil.copytree(finished_run, tmp_path / "copy"))
+    manifest = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    conditions = manifest["config"]["conditions"]["conditions"]
+    conditions["foggy"] = conditions["clean_control"]
+    (copy / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert "conditions.foggy added" in pact("compare", copy, check=True).stdout
+    pact("report", copy, "--quiet", check=True)
+    page = (copy / "report.html").read_text(encoding="utf-8")
+    assert "Not the default configuration" in page
+    assert "conditions.foggy added" in page
+    untouched = (finished_run / "report.html").read_text(encoding="utf-8")
+    assert "Not the default configuration" not in untouched

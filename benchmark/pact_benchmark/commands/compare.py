@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption
+from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption, QuietOption
 from pact_benchmark.console import Console, Format, emit_json, shell_path
 
 if TYPE_CHECKING:
@@ -15,25 +15,28 @@ if TYPE_CHECKING:
 
     from pact_benchmark.store import RunFolder
 
+RunArgument = Annotated[Path | None, typer.Argument(help="The run folder; also given by --output.")]
+OtherArgument = Annotated[
+    Path | None, typer.Argument(help="A second run; the published figures when left out.")
+]
+DifferingOption = Annotated[
+    bool, typer.Option("--differing", help="Only the figures that differ or are missing.")
+]
+
 
 def compare(
-    run: Annotated[
-        Path | None, typer.Argument(help="The run folder; also given by --output.")
-    ] = None,
-    other: Annotated[
-        Path | None, typer.Argument(help="A second run; the published figures when left out.")
-    ] = None,
+    run: RunArgument = None,
+    other: OtherArgument = None,
     output: OutputOption = DEFAULT_RUN,
-    differing: Annotated[
-        bool, typer.Option("--differing", help="Only the figures that differ or are missing.")
-    ] = False,
+    differing: DifferingOption = False,
+    quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
 ) -> None:
     """Print for every figure: published, ours with interval, difference, verdict.
 
     A figure matches within 0.02, within 5%, or inside the published interval; counts that follow
     from the design must be equal. Figures that the authors' text gives no number for here are
-    marked "kept back".
+    marked "kept back". What a run's configuration changes in the default is said at the end.
 
     Examples: pact compare --output runs/default; pact compare runs/default runs/other --differing
     """
@@ -42,24 +45,27 @@ def compare(
         MISSING,
         compare_runs,
         compare_with_published,
+        remark,
         summarise,
     )
+    from pact_benchmark.config import changes
     from pact_benchmark.results import STATISTICS
     from pact_benchmark.store import RunFolder
 
     folder = RunFolder.open(run or output)
     statistics = folder.read_json(STATISTICS)
     if any(folder.outdated(part) for part in folder.manifest["parts"]):
-        Console().say(
+        Console(quiet).say(
             "some studies are older than the rows of the run;"
             f" run `pact evaluate --output {shell_path(folder.path)}` first"
         )
     if other is None:
         frame = compare_with_published(statistics)
         curves = _curves(folder)
+        changed = changes(folder.manifest["config"]) if "config" in folder.manifest else []
     else:
         frame = compare_runs(statistics, RunFolder.open(other).read_json(STATISTICS))
-        curves = None
+        curves, changed = None, []
     cards = summarise(frame)
     if differing:
         frame = frame[frame["verdict"].isin([DIFFERS, MISSING])]
@@ -68,11 +74,17 @@ def compare(
             {
                 "figures": frame.to_dict("records"),
                 "curves": [] if curves is None else curves.to_dict("records"),
-                "summary": {card["label"]: card["value"] for card in cards},
+                "summary": {card["key"]: card["value"] for card in cards},
+                "configuration_changes": changed,
             }
         )
         return
-    _print(frame, curves, cards)
+    _print(frame, curves)
+    typer.echo("\n" + "; ".join(f"{card['value']} {card['label']}" for card in cards))
+    if other is None:
+        _print_commands(frame, shell_path(folder.path))
+    if changed:
+        typer.echo(remark(changed))
 
 
 def _curves(run: RunFolder) -> pd.DataFrame | None:
@@ -93,7 +105,7 @@ def _curves(run: RunFolder) -> pd.DataFrame | None:
     return compare_curves(curves)
 
 
-def _print(frame: pd.DataFrame, curves: pd.DataFrame | None, cards: list[dict[str, str]]) -> None:
+def _print(frame: pd.DataFrame, curves: pd.DataFrame | None) -> None:
     width = max([len(str(name)) for name in frame["id"]], default=2)
     typer.echo(f"{'figure':{width}} {'published':>12} {'ours':>12} {'interval':>22} {'diff':>9}")
     for row in frame.to_dict("records"):
@@ -110,7 +122,15 @@ def _print(frame: pd.DataFrame, curves: pd.DataFrame | None, cards: list[dict[st
             typer.echo(
                 f"{name:{width}} {row['mean_deviation']:12.1f} ({row['relative_deviation']:.1%})"
             )
-    typer.echo("\n" + ", ".join(f"{card['value']} {card['label']}" for card in cards))
+
+
+def _print_commands(frame: pd.DataFrame, run: str) -> None:
+    """Print the commands that compute the figures that the run does not have."""
+    from pact_benchmark.compare import MISSING, command_for
+
+    lacking = frame[frame["verdict"] == MISSING]["id"]
+    for command in dict.fromkeys(command_for(name, run) for name in lacking):
+        typer.echo(f"not computed yet: {command}")
 
 
 def _text(value: Any) -> str:
