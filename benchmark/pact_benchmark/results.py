@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -86,18 +86,69 @@ def _write_figure(part: PartWriter, figure: Figure) -> None:
         part.bytes(f"figures/{figure.id}.{kind}", plotting.render(drawn, kind))
 
 
+MINUS = "\N{MINUS SIGN}"
+_NOTHING = "–"
+_NOISE = 1e-12
+
+
 def format_cell(value: Any) -> str:
-    """Return a table cell for people: four significant digits, a dash for nothing."""
+    """Return a number on its own for people: four significant digits, a dash for nothing."""
     if value is None or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
-        return "–"
+        return _NOTHING
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (int, np.integer)):
-        return f"{value:,}"
+        return with_minus(f"{value:,}")
     if isinstance(value, (float, np.floating)):
         size = abs(float(value))
-        return "0" if size < 1e-12 else f"{value:.4g}" if size < 1000 else f"{value:,.1f}"
+        if size < _NOISE:
+            return "0"
+        whole = float(value).is_integer()
+        shown = f"{value:,.0f}" if whole else f"{value:.4g}" if size < 1000 else f"{value:,.1f}"
+        return with_minus(shown)
     return str(value)
+
+
+def format_column(values: Sequence[Any]) -> list[str]:
+    """Return the cells of one column for people: all of its numbers with the same decimals."""
+    numbers = [float(value) for value in values if _is_number(value)]
+    decimals = _decimals([number for number in numbers if abs(number) >= _NOISE])
+    return [
+        _fixed(float(value), decimals) if _is_number(value) else format_cell(value)
+        for value in values
+    ]
+
+
+def with_minus(text: str) -> str:
+    """Return a formatted number with a true minus in place of a hyphen."""
+    return f"{MINUS}{text[1:]}" if text.startswith("-") else text
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, (int, float, np.number))
+        and not isinstance(value, bool)
+        and bool(np.isfinite(value))
+    )
+
+
+def _decimals(numbers: Sequence[float]) -> int:
+    """Return as few decimals as show all numbers, or enough for their sizes (at most six)."""
+    for enough in range(4):
+        if all(abs(round(number, enough) - number) < _NOISE for number in numbers):
+            return enough
+    sizes = [abs(number) for number in numbers]
+    largest, smallest = max(sizes), min(sizes)
+    wanted = 4 - max(0, int(np.log10(largest)))
+    tiny = 1 - int(np.floor(np.log10(smallest)))  # two digits of the smallest
+    return max(1, min(6, max(wanted, tiny if largest < 10 else 0)))
+
+
+def _fixed(number: float, decimals: int) -> str:
+    shown = f"{0.0 if abs(number) < _NOISE else number:,.{decimals}f}"
+    if abs(number) >= _NOISE and not shown.strip("-0.,"):
+        return "≈ 0"
+    return with_minus(shown)
 
 
 def to_csv(frame: pd.DataFrame) -> str:
@@ -105,13 +156,16 @@ def to_csv(frame: pd.DataFrame) -> str:
     return frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
 
 
+def format_rows(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return the rows of a frame as texts for people."""
+    columns = [format_column(frame.iloc[:, place].tolist()) for place in range(frame.shape[1])]
+    return list(zip(*columns, strict=True))
+
+
 def to_markdown(frame: pd.DataFrame) -> str:
     """Return a frame as a Markdown table."""
     rows = [[str(name) for name in frame.columns], ["---"] * len(frame.columns)]
-    rows += [
-        [format_cell(value).replace("|", "\\|") for value in row]
-        for row in frame.itertuples(index=False, name=None)
-    ]
+    rows += [[cell.replace("|", "\\|") for cell in row] for row in format_rows(frame)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -125,6 +179,7 @@ _LATEX = str.maketrans(
         "–": "--",
         "−": "$-$",
         "κ": r"$\kappa$",
+        "≈": r"$\approx$",
     }
 )
 
@@ -139,8 +194,8 @@ def to_latex(table: Table) -> str:
     out.write(
         " & ".join(str(c).translate(_LATEX) for c in table.frame.columns) + " \\\\\n\\midrule\n"
     )
-    for row in table.frame.itertuples(index=False, name=None):
-        out.write(" & ".join(format_cell(v).translate(_LATEX) for v in row) + " \\\\\n")
+    for row in format_rows(table.frame):
+        out.write(" & ".join(cell.translate(_LATEX) for cell in row) + " \\\\\n")
     out.write("\\bottomrule\n\\end{tabular}\n\\end{table}\n")
     return out.getvalue()
 

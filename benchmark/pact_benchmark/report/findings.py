@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
+from pact_benchmark.results import with_minus
+
 SENTENCES = (
-    "Copies of a source inside its component move PACT's posterior by at most"
-    " {copies.pact_within.max_drift:.1g}; counted as separate, they change"
-    " {copies.pact_separate.contract_changed:.1%} of the contracts.",
+    "When a source is copied within its component, PACT's posterior"
+    " {copies.pact_within.max_drift:movement}; when the copies count as separate,"
+    " {copies.pact_separate.contract_changed:.1%} of the contracts change.",
     "After the common admission policy, ncsAURC is {after_admission.pact.ncsaurc:.3f} for PACT,"
     " {after_admission.nested_dirichlet.ncsaurc:.3f} for nested Dirichlet and"
     " {after_admission.product.ncsaurc:.3f} for product fusion (lower is better).",
@@ -39,8 +41,9 @@ class _Lookup(Formatter):
         return _number(kwargs, field_name), field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        text = str(super().format_field(value, format_spec))
-        return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
+        if format_spec == "movement":
+            return f"moves by at most {value:.1g}" if value else "stays exactly as it was"
+        return with_minus(str(super().format_field(value, format_spec)))
 
 
 def findings(statistics: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -12,37 +10,26 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pact_benchmark.compare import compare_with_published, summarise
+from pact_benchmark.config import changes
+from pact_benchmark.names import condition_titles
+from pact_benchmark.report.agreement import agreement
 from pact_benchmark.report.findings import findings
-from pact_benchmark.results import STATISTICS, format_cell, stored_results
+from pact_benchmark.report.provenance import data_files, made, provenance
+from pact_benchmark.report.tables import SHOWN_ROWS, TableView, table_view
+from pact_benchmark.results import STATISTICS, code_key, stored_results
 from pact_benchmark.store import RunFolder, digest
 
-MAX_ROWS = 60
 _LARGE_SVG = 400_000
-_DATA_FILES = (
-    "run.json",
-    "statistics.json",
-    "observations.parquet",
-    "instances.parquet",
-    "events.jsonl",
-    "croissant.json",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A table cell: its text, and its number where it is one (for sorting)."""
-
-    text: str
-    number: float | None
+_TEMPLATE, _ASSETS = "report.html.j2", ("report.css", "report.js")
 
 
 def write_report(run: RunFolder) -> None:
-    """Write `report.html` into the run folder, unless nothing in it has changed."""
+    """Write `report.html` into the run folder, unless nothing that it shows has changed."""
+    facts = {name: fact for name, fact in run.manifest.items() if name not in ("parts", "files")}
     parts = {name: part["key"] for name, part in run.manifest["parts"].items() if name != "report"}
-    key = digest(
-        [parts, {n: f["sha256"] for n, f in run.manifest["files"].items() if n != "report.html"}]
-    )
+    files = {n: f["sha256"] for n, f in run.manifest["files"].items() if n != "report.html"}
+    look = [code_key("pact_benchmark"), *map(_asset, (_TEMPLATE, *_ASSETS))]
+    key = digest([facts, parts, files, look])
     if run.current("report", key):
         return
     with run.part("report", key) as part:
@@ -60,70 +47,73 @@ def render_report(run: RunFolder) -> str:
     )
     results = stored_results(run)
     statistics = run.read_json(STATISTICS) if run.file(STATISTICS).exists() else {}
-    comparison = compare_with_published(statistics) if statistics else None
-    return environment.get_template("report.html.j2").render(
-        title=f"Run {run.path.resolve().name}",
-        css=_asset("report.css"),
-        script=_asset("report.js"),
-        what=_what(run, len(results)),
+    config = run.manifest.get("config", {})
+    changed = changes(config) if config else []
+    css, script = map(_asset, _ASSETS)
+    return environment.get_template(_TEMPLATE).render(
+        title=_title(run, len(results)),
+        facts=_facts(run),
+        css=Markup(css),
+        script=Markup(script),
+        shown_rows=SHOWN_ROWS,
+        changed=changed,
         findings=findings(statistics),
-        agreement=[] if comparison is None else summarise(comparison),
+        agreement=agreement(statistics, changed),
         studies=[_study_section(run, result) for result in results],
         sheet=_image(run, "figures/scenes.png"),
-        comparison=None if comparison is None else _table_body(comparison),
-        provenance=list(_provenance(run)),
-        files=[name for name in _DATA_FILES if run.file(name).exists()],
+        provenance=list(provenance(run.manifest, changed)),
+        files=data_files(run),
     )
 
 
-def _asset(name: str) -> Markup:
-    text = resources.files("pact_benchmark.report").joinpath(name).read_text(encoding="utf-8")
-    return Markup(text)
+def _asset(name: str) -> str:
+    return resources.files("pact_benchmark.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _what(run: RunFolder, study_count: int) -> str:
-    facts = run.manifest
-    rows = facts.get("rows")
-    text = f"{study_count} studies"
-    if rows:
-        text += f" on {rows:,} evaluations of {facts.get('scenes', '?')} scenes"
-    if facts.get("backend"):
-        text += f", simulated with the {facts['backend']} backend"
+def _title(run: RunFolder, study_count: int) -> str:
+    text = f"{study_count} {'study' if study_count == 1 else 'studies'}"
+    if run.manifest.get("rows"):
+        text += f" of {run.manifest['rows']:,} handover decisions"
+    return f"{text}: run “{run.path.resolve().name}”"
+
+
+def _facts(run: RunFolder) -> list[str]:
+    """Return the short facts below the title."""
+    facts, found = run.manifest, []
+    if facts.get("scenes"):
+        backend = facts.get("backend")
+        found.append(f"{facts['scenes']} scenes{f' simulated with {backend}' if backend else ''}")
     if facts.get("seed") is not None:
-        text += f", root seed {facts['seed']}"
-    return text + "."
+        found.append(f"root seed {facts['seed']}")
+    if facts.get("pact"):
+        found.append(f"PACT {facts['pact']}")
+    return [*found, f"made {made(facts)}"] if made(facts) else found
 
 
 def _study_section(run: RunFolder, result: dict[str, Any]) -> dict[str, Any]:
-    purpose = result["purpose"].rstrip(".")
     return {
         **result,
-        "purpose": f"{purpose[:1].upper()}{purpose[1:]}{'' if purpose.endswith('?') else '.'}",
+        "purpose": _sentence(result["purpose"]),
         "figures": [
             {**figure, "uri": _figure_uri(run, figure["id"])} for figure in result["figures"]
         ],
-        "tables": [_table_section(run, table) for table in result["tables"]],
+        "tables": [_table(run, table) for table in result["tables"]],
     }
 
 
-def _table_section(run: RunFolder, table: dict[str, Any]) -> dict[str, Any]:
+def _sentence(text: str) -> str:
+    """Return a phrase as a sentence; names such as ncsAURC keep their first letter."""
+    text = text.rstrip(".")
+    first = text.partition(" ")[0].rstrip(",")
+    start = text[:1].upper() if first.islower() else text[:1]
+    return f"{start}{text[1:]}{'' if text.endswith('?') else '.'}"
+
+
+def _table(run: RunFolder, table: dict[str, Any]) -> TableView:
     frame = pd.read_csv(run.file(f"tables/{table['id']}.csv"))
-    return {**table, **_table_body(frame.head(MAX_ROWS)), "more": max(0, len(frame) - MAX_ROWS)}
-
-
-def _table_body(frame: pd.DataFrame) -> dict[str, Any]:
-    return {
-        "columns": [str(name) for name in frame.columns],
-        "rows": [
-            [_cell(value) for value in row] for row in frame.itertuples(index=False, name=None)
-        ],
-    }
-
-
-def _cell(value: Any) -> Cell:
-    text = format_cell(value)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and text != "–"
-    return Cell(text, float(value) if is_number else None)
+    section = run.manifest.get("config", {}).get("conditions")
+    titles = condition_titles(section) if section else {}
+    return table_view(frame, table["id"], table["title"], table["note"], titles)
 
 
 def _figure_uri(run: RunFolder, figure_id: str) -> str | None:
@@ -138,16 +128,3 @@ def _image(run: RunFolder, name: str) -> str | None:
     if not path.exists():
         return None
     return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
-
-
-def _provenance(run: RunFolder) -> Iterable[tuple[str, str]]:
-    facts = run.manifest
-    for name in ("command", "pact", "python", "seed", "backend"):
-        if facts.get(name) is not None:
-            yield name, str(facts[name])
-    versions = facts.get("versions", {})
-    if versions:
-        yield "packages", ", ".join(f"{name} {version}" for name, version in versions.items())
-    seconds = {name: part.get("seconds", 0.0) for name, part in facts["parts"].items()}
-    longest = sorted(seconds.items(), key=lambda item: -item[1])[:6]
-    yield "longest parts", ", ".join(f"{name} {value:.1f} s" for name, value in longest)

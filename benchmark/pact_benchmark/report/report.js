@@ -1,4 +1,21 @@
 "use strict";
+document.documentElement.classList.add("js");
+
+const contents = document.querySelector("nav details");
+const wide = matchMedia("(min-width: 50.01rem)");
+const fit = () => { contents.open = wide.matches; };
+wide.addEventListener("change", fit);
+fit();
+
+for (const button of document.querySelectorAll("button.more")) {
+  const all = button.textContent;
+  button.addEventListener("click", () => {
+    const open = document.getElementById(button.getAttribute("aria-controls")).classList.toggle("open");
+    button.setAttribute("aria-expanded", String(open));
+    button.textContent = open ? button.dataset.less : all;
+  });
+}
+
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
