@@ -137,6 +137,7 @@ def to_jsonable(value: Any) -> Any:
 
 
 def emit_json(value: Any) -> None:
-    """Print one JSON document on standard output."""
-    json.dump(to_jsonable(value), sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
+    """Print one JSON document on standard output, as ASCII where that is not Unicode."""
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    json.dump(to_jsonable(value), sys.stdout, ensure_ascii=plain, indent=2, allow_nan=False)
     sys.stdout.write("\n")

@@ -9,13 +9,15 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pact_benchmark.console import shell_path
+from pact_benchmark.console import Console, shell_path
 from pact_benchmark.store import RunFolder
 
 REQUIRED_COLUMNS = {
     "observations.parquet": ("scene_id", "step", "hand_object_distance", "clearance", "occlusion"),
     "instances.parquet": ("record_id", "scene_id", "condition", "label", "step"),
 }
+
+_SILENT = Console(quiet=True)
 
 
 class Problem(NamedTuple):
@@ -26,7 +28,7 @@ class Problem(NamedTuple):
     rerun: str
 
 
-def verify_run(run: RunFolder) -> list[Problem]:
+def verify_run(run: RunFolder, console: Console = _SILENT) -> list[Problem]:
     """Return every problem of a run, in the order in which they are to be mended."""
     makers = {
         name: part for part, record in run.manifest["parts"].items() for name in record["files"]
@@ -34,10 +36,13 @@ def verify_run(run: RunFolder) -> list[Problem]:
     problems = []
     first = list(REQUIRED_COLUMNS)
     names = [name for name in first if name in run.manifest["files"]]
-    for name in names + sorted(set(run.manifest["files"]) - set(first)):
-        what = _what_is_wrong(run, name)
-        if what is not None:
-            problems.append(Problem(name, what, _command(run, makers.get(name, ""))))
+    names += sorted(set(run.manifest["files"]) - set(first))
+    with console.progress("files checked", len(names)) as bar:
+        for name in names:
+            what = _what_is_wrong(run, name)
+            if what is not None:
+                problems.append(Problem(name, what, _command(run, makers.get(name, ""))))
+            bar.advance()
     return problems
 
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from rich.markup import render
 
+from pact_benchmark.cli import app
+from pact_benchmark.diagnosis import EXTRAS
+from pact_scenes.installation import _needs, checkout, install_command
 from tests.conftest import PACT
 
 COMMANDS = [
@@ -134,13 +144,24 @@ def test_quiet_is_quiet(pact, run_copy: Path) -> None:
     assert result.stderr == ""
 
 
+def test_extras_are_installed_from_the_checkout(root: Path) -> None:
+    """The command for a missing extra names this Python, the checkout and a known extra."""
+    known = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    for extra, _, _ in EXTRAS:
+        assert extra in known["optional-dependencies"]
+        command = shlex.split(install_command(extra))
+        assert command[:5] == [sys.executable, "-m", "pip", "install", "-e"]
+        assert command[5] == f"{checkout()}[{extra}]"
+    assert "ray>=2.40" in " ".join(_needs("ray"))
+
+
 def test_doctor_names_the_remedy(pact) -> None:
     """`pact doctor` says for whatever is missing how to get it."""
     findings = json.loads(pact("doctor", "--format", "json", check=True).stdout)
     assert {"python", "numpy", "extra sim", "backend kinematic"} <= {f["name"] for f in findings}
     for finding in findings:
         if finding["name"].startswith("extra") and not finding["ok"]:
-            assert "pip install" in finding["remedy"]
+            assert finding["remedy"].startswith(f"{sys.executable} -m pip install ")
 
 
 def test_interrupt_stops_cleanly(tmp_path: Path) -> None:
@@ -162,3 +183,82 @@ def test_interrupt_stops_cleanly(tmp_path: Path) -> None:
     assert "same command" in errors
     assert "Traceback" not in errors
     assert not list((tmp_path / "run").rglob("*.tmp"))
+
+
+def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+def test_every_command_takes_quiet_and_format() -> None:
+    """Every command takes `--quiet` and `--format`, and no help text loses a word to markup."""
+    found = dict(_commands(typer.main.get_command(app)))
+    assert {"doctor", "scenes list", "report"} <= set(found)
+    for name, command in found.items():
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {"--quiet", "--format"} <= options, name
+        for parameter in command.params:
+            text = getattr(parameter, "help", None) or ""
+            assert render(text).plain == text, f"{name}: {text}"
+
+
+def test_report_as_json(pact, run_copy: Path) -> None:
+    """`pact report --format json` names the page and leaves standard error empty."""
+    result = pact("report", run_copy, "--format", "json", check=True)
+    assert Path(json.loads(result.stdout)["report"]).is_file()
+    assert result.stderr == ""
+
+
+def test_verify_shows_progress_unless_quiet(pact, finished_run: Path) -> None:
+    """`pact verify` counts the files it checks, and is silent when asked to be."""
+    assert "files checked" in pact("verify", finished_run, check=True).stderr
+    assert pact("verify", finished_run, "--quiet", check=True).stderr == ""
+
+
+@pytest.mark.parametrize(
+    "environment", [{"LC_ALL": "C", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "cp1252"}]
+)
+def test_help_and_results_in_any_encoding(pact, finished_run: Path, environment) -> None:
+    """Streams that cannot take every character get escapes; JSON stays JSON."""
+    assert "pact doctor" in pact("--help", check=True, env=environment).stdout
+    assert pact("status", finished_run, check=True, env=environment).stdout
+    machine = pact("evaluate", "--list", "--format", "json", check=True, env=environment).stdout
+    titles = [study["title"] for study in json.loads(machine)]
+    assert "Matched partition × corroboration" in titles
+
+
+def _keys(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [*value, *(key for item in value.values() for key in _keys(item))]
+    return [key for item in value for key in _keys(item)] if isinstance(value, list) else []
+
+
+def test_json_keys_are_names(pact, finished_run: Path) -> None:
+    """Keys of JSON results have no spaces."""
+    for arguments in (["compare"], ["status"], ["verify"], ["run", "--backend", "kinematic"]):
+        folder = ["--output", finished_run, "--quiet", "--format", "json"]
+        found = json.loads(pact(*arguments, *folder, check=True).stdout)
+        assert [key for key in _keys(found) if " " in key] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("pact evaluate copi", "copies"),
+        ("pact simulate side", "side_by_side"),
+        ("pact run --backend kin", "kinematic"),
+        ("pact sweep --backend l", "local"),
+        ("pact scenes preview scene_01", "scene_013"),
+    ],
+)
+def test_shells_complete_names(pact, words: str, expected: str) -> None:
+    """Studies, scenes and backends are completed by the shell."""
+    asked = {
+        "_PACT_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    assert expected in pact(env=asked).stdout.split()

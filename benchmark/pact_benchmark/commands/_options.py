@@ -27,6 +27,10 @@ SeedOption = Annotated[
     int | None, typer.Option("--seed", min=0, help="Root seed in place of the configuration's.")
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only results.")]
+UnusedQuietOption = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Accepted for uniformity; this command shows no progress."),
+]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="Result for people (human) or programs (json).")
 ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from pact_benchmark.commands._options import FormatOption
+from pact_benchmark.commands._options import FormatOption, UnusedQuietOption
 from pact_benchmark.console import Format, emit_json
 
 
-def doctor(format: FormatOption = Format.HUMAN) -> None:
+def doctor(quiet: UnusedQuietOption = False, format: FormatOption = Format.HUMAN) -> None:
     """Tell what is installed, which backends work, and the command that installs the rest.
 
     Example: pact doctor
@@ -23,7 +23,7 @@ def doctor(format: FormatOption = Format.HUMAN) -> None:
         mark = "ok     " if finding.ok else "missing"
         typer.echo(f"{mark} {finding.name:20} {finding.detail}")
         if finding.remedy:
-            typer.echo(f"        {'':20} → {finding.remedy}")
+            typer.echo(f"        {'':20} -> {finding.remedy}")
 
 
 def register(app: typer.Typer) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pact_benchmark.commands import _completion
 from pact_benchmark.commands._options import (
     DEFAULT_RUN,
     ConfigOption,
@@ -19,7 +20,11 @@ from pact_benchmark.console import Console, Format, emit_json
 
 def evaluate(
     studies: Annotated[
-        list[str] | None, typer.Argument(help="Studies to run; all of them when none is named.")
+        list[str] | None,
+        typer.Argument(
+            help="Studies to run; all of them when none is named.",
+            autocompletion=_completion.studies,
+        ),
     ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List the studies and stop.")] = False,
     output: OutputOption = DEFAULT_RUN,

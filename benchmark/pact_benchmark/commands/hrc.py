@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from pact_benchmark.hrc.recordings import Recordings
 
 DEFAULT_OUTPUT = Path("runs/hrc")
+RecordsOption = Annotated[
+    Path | None,
+    typer.Option(help="A recording, or a folder of them (the authors' release, or our format)."),
+]
 DEFAULT_DRAWS, DEFAULT_PERMUTATIONS = 2_000, 10_000
 
 
 def hrc(
-    records: Annotated[
-        Path | None,
-        typer.Option(
-            help="A recording, or a folder of them (the authors' release, or our format)."
-        ),
-    ] = None,
+    records: RecordsOption = None,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Make simulated recordings, then analyse them.")
     ] = False,

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from pact_benchmark.study import StudyResult
 
 DEFAULT_OUTPUT = Path("runs/learned")
+DataOption = Annotated[
+    Path | None,
+    typer.Option(help="Folder with handwritten_6views.mat, handwritten.mat, …", metavar="DIR"),
+]
+EvidenceOption = Annotated[
+    Path | None,
+    typer.Option(help="Your own per-view evidences (.npz, .jsonl); no training, no torch."),
+]
 
 
 class Device(StrEnum):
@@ -36,14 +44,8 @@ class Device(StrEnum):
 
 
 def learned(
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder with handwritten_6views.mat, handwritten.mat, …", metavar="DIR"),
-    ] = None,
-    evidence: Annotated[
-        Path | None,
-        typer.Option(help="Your own per-view evidences (.npz, .jsonl); no training, no torch."),
-    ] = None,
+    data: DataOption = None,
+    evidence: EvidenceOption = None,
     openml: Annotated[
         bool, typer.Option("--openml", help="Download HandWritten from OpenML if it is not there.")
     ] = False,

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pact_benchmark.commands._options import DEFAULT_RUN, OutputOption, QuietOption
-from pact_benchmark.console import Console
+from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption, QuietOption
+from pact_benchmark.console import Console, Format, emit_json
 
 
 def report(
@@ -17,6 +17,7 @@ def report(
     ] = None,
     output: OutputOption = DEFAULT_RUN,
     quiet: QuietOption = False,
+    format: FormatOption = Format.HUMAN,
 ) -> None:
     """Rebuild report.html of a run from its stored results.
 
@@ -30,7 +31,11 @@ def report(
     run = RunFolder.open(folder or output)
     with run.lock():
         write_report(run)
-    Console(quiet).say(f"wrote {run.path / 'report.html'}")
+    page = run.file("report.html")
+    if format is Format.JSON:
+        emit_json({"run": str(run.path), "report": str(page), "bytes": page.stat().st_size})
+    else:
+        Console(quiet).say(f"wrote {page}")
 
 
 def register(app: typer.Typer) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pact_benchmark.commands import _completion
 from pact_benchmark.commands._options import (
     DEFAULT_RUN,
     ConfigOption,
@@ -26,12 +27,16 @@ def run(
     seed: SeedOption = None,
     backend: Annotated[
         str | None,
-        typer.Option("--backend", help="auto, physx, kinematic or isaac (default: configuration)."),
+        typer.Option(
+            "--backend",
+            help="auto, physx, kinematic or isaac (default: configuration).",
+            autocompletion=_completion.backends,
+        ),
     ] = None,
     quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
 ) -> None:
-    """Do everything: scenes → rollouts → 31,200 instances → studies → comparison → report.
+    """Do everything: scenes, rollouts, 31,200 instances, studies, comparison, report.
 
     Each part is stored when it is finished. Run the same command again after an interruption, or
     after a change of configuration: only what is missing or changed is made anew.
@@ -51,7 +56,7 @@ def run(
         emit_json({"run": str(output), "seconds": time.monotonic() - started, **summary})
         return
     for name, value in summary.items():
-        typer.echo(f"{name:28} {value}")
+        typer.echo(f"{name.replace('_', ' '):28} {value}")
     typer.echo(f"{'time':28} {time.monotonic() - started:.0f} s")
     typer.echo(f"{'report':28} {output / 'report.html'}")
 

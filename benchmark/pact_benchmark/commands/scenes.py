@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pact_benchmark.commands import _completion
 from pact_benchmark.commands._options import (
     ConfigOption,
     FormatOption,
     JobsOption,
     QuietOption,
     SeedOption,
+    UnusedQuietOption,
 )
 from pact_benchmark.console import Console, Format, emit_json
 from pact_benchmark.errors import PactError, UsageError
@@ -27,11 +29,22 @@ scenes = typer.Typer(
 
 ScenesArgument = Annotated[
     list[str] | None,
-    typer.Argument(help="Scene ids, numbers or geometries; all when none is named."),
+    typer.Argument(
+        help="Scene ids, numbers or geometries; all when none is named.",
+        autocompletion=_completion.scenes,
+    ),
+]
+SceneArgument = Annotated[
+    str, typer.Argument(help="Scene id or number.", autocompletion=_completion.scenes)
 ]
 FolderOption = Annotated[Path, typer.Option("--output", "-o", help="Where the files go.")]
 BackendOption = Annotated[
-    str, typer.Option("--backend", help="Whose motion is shown: auto, physx or kinematic.")
+    str,
+    typer.Option(
+        "--backend",
+        help="Whose motion is shown: auto, physx or kinematic.",
+        autocompletion=_completion.backends,
+    ),
 ]
 STAGES = Path("stages")
 
@@ -41,6 +54,7 @@ def list_scenes(
     names: ScenesArgument = None,
     config: ConfigOption = None,
     seed: SeedOption = None,
+    quiet: UnusedQuietOption = False,
     format: FormatOption = Format.HUMAN,
 ) -> None:
     """Print the catalogue: what every scene asks for and what its plan achieves.
@@ -200,13 +214,14 @@ def _issues(
 
 @scenes.command()
 def preview(
-    name: Annotated[str, typer.Argument(help="Scene id or number.")],
+    name: SceneArgument,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The picture; scene_NNN.png by default.")
     ] = None,
     animate: Annotated[bool, typer.Option("--animate", help="A GIF of the motion.")] = False,
     at: Annotated[
-        float | None, typer.Option(min=0.0, help="Time [s]; the end of the approach by default.")
+        float | None,
+        typer.Option(min=0.0, help="Time in seconds; the end of the approach by default."),
     ] = None,
     backend: BackendOption = "auto",
     config: ConfigOption = None,
@@ -263,7 +278,7 @@ def sheet(
 
 @scenes.command()
 def record(
-    name: Annotated[str, typer.Argument(help="Scene id or number.")],
+    name: SceneArgument,
     output: FolderOption = STAGES,
     backend: BackendOption = "auto",
     rerun: Annotated[bool, typer.Option("--rerun", help="Write a Rerun recording too.")] = False,
@@ -335,7 +350,9 @@ def _need_usd() -> None:
     import importlib.util
 
     if importlib.util.find_spec("pxr") is None:
-        raise UsageError("usd-core not installed; run: pip install 'pact-handover[sim]'")
+        from pact_scenes.installation import install_command
+
+        raise UsageError(f"usd-core not installed; run: {install_command('sim')}")
 
 
 def _physics_rate(config: Path | None) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pact_benchmark.commands import _completion
 from pact_benchmark.commands._options import (
     DEFAULT_RUN,
     ConfigOption,
@@ -21,14 +22,22 @@ from pact_benchmark.console import Console, Format, emit_json
 def simulate(
     scenes: Annotated[
         list[str] | None,
-        typer.Argument(help="Scene ids, numbers or geometries; all 48 when none is named."),
+        typer.Argument(
+            help="Scene ids, numbers or geometries; all 48 when none is named.",
+            autocompletion=_completion.scenes,
+        ),
     ] = None,
     output: OutputOption = DEFAULT_RUN,
     config: ConfigOption = None,
     jobs: JobsOption = 2,
     seed: SeedOption = None,
     backend: Annotated[
-        str, typer.Option("--backend", help="auto, physx, kinematic or isaac.")
+        str,
+        typer.Option(
+            "--backend",
+            help="auto, physx, kinematic or isaac.",
+            autocompletion=_completion.backends,
+        ),
     ] = "auto",
     resume: Annotated[
         bool, typer.Option("--resume/--restart", help="Keep finished scenes, or start anew.")

@@ -7,13 +7,19 @@ from typing import Annotated
 
 import typer
 
-from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption
+from pact_benchmark.commands._options import (
+    DEFAULT_RUN,
+    FormatOption,
+    OutputOption,
+    UnusedQuietOption,
+)
 from pact_benchmark.console import Format, emit_json
 
 
 def status(
     folder: Annotated[Path | None, typer.Argument(help="The run folder.")] = None,
     output: OutputOption = DEFAULT_RUN,
+    quiet: UnusedQuietOption = False,
     format: FormatOption = Format.HUMAN,
 ) -> None:
     """Show which parts of a run are finished, and how far a sweep is (works while it runs).

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pact_benchmark.commands import _completion
 from pact_benchmark.commands._options import (
     DEFAULT_RUN,
     ConfigOption,
@@ -17,6 +19,22 @@ from pact_benchmark.commands._options import (
 )
 from pact_benchmark.console import Console, Format, emit_json
 from pact_benchmark.errors import UsageError
+
+if TYPE_CHECKING:
+    from pact_benchmark.study import Statistic
+    from pact_benchmark.sweep.job import Workers
+
+BackendOption = Annotated[
+    str,
+    typer.Option(
+        help="local: processes of this machine; ray: tasks of a Ray cluster.",
+        autocompletion=_completion.sweep_backends,
+    ),
+]
+CoresOption = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Worker processes (default: all cores)."),
+]
 
 
 def sweep(
@@ -31,9 +49,7 @@ def sweep(
         int | None,
         typer.Option(min=2, help="n of the indices, a power of two: n × 7 more settings."),
     ] = None,
-    backend: Annotated[
-        str, typer.Option(help="local: processes of this machine; ray: tasks of a Ray cluster.")
-    ] = "local",
+    backend: BackendOption = "local",
     address: Annotated[
         str | None, typer.Option(help="Ray cluster to join, e.g. auto or ray://host:10001.")
     ] = None,
@@ -41,10 +57,7 @@ def sweep(
         bool, typer.Option("--resume/--restart", help="Keep finished settings, or start anew.")
     ] = True,
     config: ConfigOption = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Worker processes (default: all cores)."),
-    ] = None,
+    jobs: CoresOption = None,
     seed: SeedOption = None,
     quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
@@ -59,20 +72,15 @@ def sweep(
     pact sweep --backend ray --address auto
     """
     from pact_benchmark.config import load_config
-    from pact_benchmark.results import format_cell, statistics_of
+    from pact_benchmark.results import statistics_of
     from pact_benchmark.store import RunFolder
-    from pact_benchmark.sweep.backends import Backend
-    from pact_benchmark.sweep.job import Workers, discard_shards, run_config, run_sweep
+    from pact_benchmark.sweep.job import discard_shards, run_config, run_sweep
 
-    if backend not in list(Backend):
-        raise UsageError(f"unknown backend {backend!r}: choose local or ray")
-    if address is not None and backend != Backend.RAY:
-        raise UsageError("--address names a Ray cluster: add --backend ray")
+    workers = _workers(backend, jobs, address)
     run = RunFolder.open(output)
     given = config is not None or seed is not None
     resolved = run_config(run, load_config(config, seed=seed), own=given)
     wanted = index_points or int(resolved.section("sweep")["index_points"])
-    workers = Workers(Backend(backend), jobs or os.cpu_count() or 1, address)
     with run.lock():
         if not resume:
             discard_shards(run.path)
@@ -87,13 +95,30 @@ def sweep(
     if format is Format.JSON:
         emit_json(statistics_of(result.statistics))
         return
-    for name, statistic in result.statistics.items():
+    _print(result.statistics)
+    typer.echo(f"settings are in {output / 'sweep'}, tables and figures in {output}")
+
+
+def _workers(backend: str, jobs: int | None, address: str | None) -> Workers:
+    from pact_benchmark.sweep.backends import Backend
+    from pact_benchmark.sweep.job import Workers
+
+    if backend not in list(Backend):
+        raise UsageError(f"unknown backend {backend!r}: choose local or ray")
+    if address is not None and backend != Backend.RAY:
+        raise UsageError("--address names a Ray cluster: add --backend ray")
+    return Workers(Backend(backend), jobs or os.cpu_count() or 1, address)
+
+
+def _print(statistics: Mapping[str, Statistic]) -> None:
+    from pact_benchmark.results import format_cell
+
+    for name, statistic in statistics.items():
         single = None if isinstance(statistic.value, list) else statistic.value
         line = f"{name:52} {format_cell(single):>10}"
         if statistic.low is not None and statistic.high is not None:
             line += f"  [{format_cell(statistic.low)}, {format_cell(statistic.high)}]"
         typer.echo(line)
-    typer.echo(f"settings are in {output / 'sweep'}, tables and figures in {output}")
 
 
 def register(app: typer.Typer) -> None:

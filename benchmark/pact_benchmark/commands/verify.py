@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption
-from pact_benchmark.console import Format, emit_json
+from pact_benchmark.commands._options import DEFAULT_RUN, FormatOption, OutputOption, QuietOption
+from pact_benchmark.console import Console, Format, emit_json
 
 
 def verify(
     folder: Annotated[Path | None, typer.Argument(help="The run folder.")] = None,
     output: OutputOption = DEFAULT_RUN,
+    quiet: QuietOption = False,
     format: FormatOption = Format.HUMAN,
 ) -> None:
     """Check every file of a run: present, unchanged, readable schema; say what to rerun.
@@ -26,7 +27,7 @@ def verify(
     from pact_benchmark.store import RunFolder
     from pact_benchmark.verification import verify_run
 
-    problems = verify_run(RunFolder.open(folder or output))
+    problems = verify_run(RunFolder.open(folder or output), Console(quiet))
     if format is Format.JSON:
         emit_json(
             {
