@@ -36,7 +36,7 @@ from pact_benchmark.set_transformer.holdout import (
     model_shard,
     planned_models,
 )
-from pact_benchmark.store import RunFolder, digest, file_digest, write_atomically
+from pact_benchmark.store import RunFolder, digest, write_atomically
 from pact_benchmark.studies._holdout import joint_counts
 from pact_benchmark.studies.joint_holdout import (
     HOLDOUT_RULES,
@@ -118,7 +118,7 @@ def run_training(
     plan = training_plan(config.section("set_transformer"), benchmark, quick=quick)
     key = digest(
         [
-            file_digest(run.file("instances.parquet")),
+            run.checksum("instances.parquet"),
             config.key("folds"),
             dict(plan.recipe),
             training_code_key(),
@@ -255,10 +255,10 @@ def _write_job(path: Path, job: Mapping[str, Any]) -> None:
 
 
 def training_status(path: Path) -> JobStatus | None:
-    """Return how far the trainings of a run are; none where none was started."""
+    """Return how far trainings are; none where none was started or their note is damaged."""
     try:
         job = json.loads((path / FOLDER / JOB).read_text(encoding="ascii"))
-    except (OSError, ValueError):
+        inputs, models = str(job["inputs"]), [str(name) for name in job["models"]]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    shards = ShardFolder(path / FOLDER / "models", str(job["inputs"]), ".npy")
-    return job_status(shards, list(job["models"]), recent=8)
+    return job_status(ShardFolder(path / FOLDER / "models", inputs, ".npy"), models, recent=8)
