@@ -7,16 +7,19 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 2
 RUN ?= runs/default
 
-.PHONY: install install-dev run test lint audit perf clean
+.PHONY: venv install install-dev run test lint audit perf clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
 
-# A stamp is written last: an interrupted installation starts again.
-$(VENV)/.installed: pyproject.toml requirements.lock
+# The command pip appears when pip is complete: without it an environment is only half made.
+venv:
 	@$(PYTHON) -c 'import sys; sys.exit("PACT needs Python 3.11 or newer; try: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python && test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
+
+# A stamp is written last: an interrupted installation starts again.
+$(VENV)/.installed: pyproject.toml requirements.lock | venv
 	$(PIP) -r requirements.lock
 	$(PIP) --no-deps -e .
 	touch $@
