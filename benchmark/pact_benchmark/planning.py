@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from pact_benchmark.console import Console
 from pact_benchmark.errors import PactError
+from pact_benchmark.workers import deaf_to_interrupts, worker_pool
 from pact_scenes.catalogue import SceneSpec
 from pact_scenes.plan import ScenePlan
 from pact_scenes.planning import PlanningError, plan_scene
@@ -23,7 +24,8 @@ def plan_all(specs: Sequence[SceneSpec], jobs: int, console: Console) -> dict[st
     """
     plans: dict[str, ScenePlan] = {}
     with console.progress("plans", len(specs)) as bar:
-        work = Parallel(n_jobs=jobs, return_as="generator")(delayed(plan_scene)(s) for s in specs)
+        with deaf_to_interrupts():
+            work = worker_pool(jobs, return_as="generator")(delayed(plan_scene)(s) for s in specs)
         try:
             for plan in work:
                 plans[plan.scene_id] = plan

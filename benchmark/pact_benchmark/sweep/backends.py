@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pact_benchmark.console import Bar, Console
 from pact_benchmark.errors import PactError, UsageError
 from pact_benchmark.sweep.shards import ShardFolder
+from pact_benchmark.workers import deaf_to_interrupts, worker_pool
 from pact_scenes.installation import install_command
 
 Inputs = TypeVar("Inputs")
@@ -94,7 +95,7 @@ def _run_local(
     meanwhile: Callable[[], None] | None,
 ) -> None:
     """Compute in worker processes, which write their own shards; replace killed workers."""
-    from joblib import Parallel, delayed
+    from joblib import delayed
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -106,10 +107,11 @@ def _run_local(
         shown = max(done, shown)
         if not missing:
             return
-        parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)
+        parallel = worker_pool(jobs, return_as="generator_unordered")
         calls = (delayed(_write_shard)(work, inputs, name, tasks[name], shards) for name in missing)
         try:
-            written = parallel(calls)  # the workers start here
+            with deaf_to_interrupts():
+                written = parallel(calls)  # the workers start here
             if meanwhile is not None:
                 meanwhile()
             for _ in written:
