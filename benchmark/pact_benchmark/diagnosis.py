@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from pact_benchmark import plugins
 from pact_scenes.installation import checkout, install_command
 
 MIN_FREE_BYTES = 500_000_000
+_PLUGIN = "plug-in"
 
 
 class Finding(NamedTuple):
@@ -26,6 +26,11 @@ class Finding(NamedTuple):
     ok: bool
     detail: str
     remedy: str = ""
+
+    @property
+    def state(self) -> str:
+        """`ok`, or what is the matter: a plug-in that is there but does not load is broken."""
+        return "ok" if self.ok else "broken" if self.name.startswith(_PLUGIN) else "missing"
 
 
 EXTRAS = (
@@ -95,15 +100,11 @@ def _backends() -> list[Finding]:
 
 
 def _plugins() -> list[Finding]:
-    findings = []
-    for group in plugins.GROUPS:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            plugins.load.cache_clear()
-            names = plugins.load(group)
-        findings += [Finding(f"plug-in {name}", True, group) for name in names]
-        findings += [Finding("plug-in", False, str(warning.message)) for warning in caught]
-    return findings
+    return [
+        Finding(f"{_PLUGIN} {name}", error is None, f"{group}: {error}" if error else group)
+        for group in plugins.GROUPS
+        for name, _, error in plugins.found(group)
+    ]
 
 
 def _disk() -> Finding:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 
+from pact_benchmark import plugins
 from pact_benchmark.console import Console
 from pact_benchmark.errors import PactError, UsageError
 
@@ -110,6 +112,10 @@ class Study(StudyEntry):
     function: Callable[[StudyContext], StudyResult]
 
 
+class StudyError(PactError):
+    """A study has failed; other studies can go on."""
+
+
 _STUDIES: dict[str, Study] = {}
 
 StudyFunction = Callable[[StudyContext], StudyResult]
@@ -135,7 +141,7 @@ def study(
 
 def all_studies() -> dict[str, Study]:
     """Return every study of the package and of plug-ins, in report order."""
-    from pact_benchmark import plugins, studies
+    from pact_benchmark import studies
 
     for module in pkgutil.iter_modules(studies.__path__):
         importlib.import_module(f"{studies.__name__}.{module.name}")
@@ -155,8 +161,23 @@ def choose_studies(names: list[str]) -> list[Study]:
 
 
 def run_study(chosen: Study, context: StudyContext) -> StudyResult:
-    """Run one study; a failure names the study."""
-    try:
+    """Run one study; see `named_failures`."""
+    with named_failures(chosen):
         return chosen.function(context)
+
+
+@contextmanager
+def named_failures(chosen: StudyEntry) -> Iterator[None]:
+    """Turn a failure of the user's, or of a plug-in in any way, into a `StudyError`.
+
+    Any other error is a programming error of ours and raises as it is.
+    """
+    try:
+        yield
     except PactError as error:
-        raise type(error)(f"study {chosen.id}: {error}") from error
+        raise StudyError(f"study {chosen.id}: {error}") from error
+    except (Exception, SystemExit) as error:
+        reason = plugins.blame(error)
+        if reason is None:
+            raise
+        raise StudyError(f"study {chosen.id}: {reason}") from error

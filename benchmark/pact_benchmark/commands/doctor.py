@@ -20,8 +20,7 @@ def doctor(quiet: UnusedQuietOption = False, format: FormatOption = Format.HUMAN
         emit_json([finding._asdict() for finding in findings])
         return
     for finding in findings:
-        mark = "ok     " if finding.ok else "missing"
-        typer.echo(f"{mark} {finding.name:20} {finding.detail}")
+        typer.echo(f"{finding.state:7} {finding.name:20} {finding.detail}")
         if finding.remedy:
             typer.echo(f"        {'':20} -> {finding.remedy}")
 
