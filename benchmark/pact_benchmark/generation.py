@@ -55,8 +55,9 @@ def generate(observations: pd.DataFrame, config: Config) -> pd.DataFrame:
 def generate_into(run: RunFolder, config: Config, console: Console) -> None:
     """Bring the instances of a run and their dataset card up to date."""
     observations = run.read_frame(OBSERVATIONS)
-    source = run.manifest["files"].get(OBSERVATIONS, {}).get("sha256")
-    key = digest([source, config.key("conditions", "opinions"), config.seed, code_key()])
+    key = digest(
+        [run.checksum(OBSERVATIONS), config.key("conditions", "opinions"), config.seed, code_key()]
+    )
     if run.current(PART, key):
         return
     console.say("synthesising instances")

@@ -6,10 +6,11 @@ import platform
 import shlex
 import sys
 import time
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from pact_benchmark import plugins, simulation
+from pact_benchmark import plugins
 from pact_benchmark.compare import compare_with_published, summarise
 from pact_benchmark.config import Config
 from pact_benchmark.console import Console
@@ -21,37 +22,53 @@ from pact_benchmark.evaluation import RULES
 from pact_benchmark.generation import generate_into
 from pact_benchmark.preview import contact_sheet
 from pact_benchmark.report import write_report
-from pact_benchmark.results import code_key, collect_statistics, result_current, write_result
+from pact_benchmark.results import (
+    code_key,
+    collect_statistics,
+    part_of,
+    result_current,
+    write_result,
+)
+from pact_benchmark.simulation import Rollouts, simulate_into
 from pact_benchmark.store import RunFolder, digest
-from pact_benchmark.study import StudyContext, choose_studies, run_study
+from pact_benchmark.study import (
+    Study,
+    StudyContext,
+    StudyError,
+    choose_studies,
+    run_study,
+)
 
 
 def run_all(
-    run: RunFolder, config: Config, *, backend: str | None, jobs: int, console: Console
+    run: RunFolder, config: Config, rollouts: Rollouts, *, jobs: int, console: Console
 ) -> dict[str, Any]:
     """Bring every part of a run up to date and return a summary for people.
 
     Args:
         run: the run folder, locked by the caller.
         config: the resolved configuration.
-        backend: simulator in place of the configuration's.
+        rollouts: what to simulate.
         jobs: worker processes; results do not depend on it.
         console: where progress goes.
+
+    Raises:
+        StudyError: studies have failed; everything else is up to date.
     """
-    describe(run, config)
-    wanted = backend or str(config.section("run")["backend"])
-    simulation.simulate_into(run, config, backend=wanted, jobs=jobs, console=console)
+    simulate_into(run, rollouts, jobs=jobs, console=console)
     generate_into(run, config, console)
+    describe(run, config)
     _draw_sheet(run, config, console)
     context = study_context(run, config, jobs, console)
-    done = evaluate_run(run, context, [])
+    evaluated = evaluate_run(run, context, [])
     _write_decisions(run, context)
     write_report(run)
+    evaluated.raise_failures()
     statistics = collect_statistics(run)
     summary: dict[str, Any] = {
         "backend": run.manifest.get("backend"),
         "evaluations": run.manifest.get("rows"),
-        "studies": len(done),
+        "studies": len(evaluated.done),
         "statistics": len(statistics),
     }
     for card in summarise(compare_with_published(statistics)):
@@ -74,26 +91,51 @@ def describe(run: RunFolder, config: Config) -> None:
 
 def study_context(run: RunFolder, config: Config, jobs: int, console: Console) -> StudyContext:
     """Return what studies work on: the stored rows and the configuration."""
-    plugins.load("pact.rules")
-    plugins.load("pact.checks")
+    plugins.load("pact.rules", "pact.checks")
     benchmark = load_benchmark(run, folds=config.section("folds")["folds"])
     run.describe(rows=benchmark.n, scenes=len(benchmark.scene_ids))
     return StudyContext(benchmark, config, jobs, console, run)
 
 
-def evaluate_run(run: RunFolder, context: StudyContext, names: list[str]) -> list[str]:
-    """Run the named studies (all for an empty list) where needed; return their ids."""
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Studies that are up to date, by id, and the failures of the others."""
+
+    done: list[str] = field(default_factory=list)
+    failed: list[StudyError] = field(default_factory=list)
+
+    def raise_failures(self) -> None:
+        """Raise one `StudyError` that names every failure, if there was any."""
+        if self.failed:
+            reasons = "; ".join(str(error) for error in self.failed)
+            raise StudyError(f"{reasons}; the other studies are up to date") from self.failed[0]
+
+
+def evaluate_run(run: RunFolder, context: StudyContext, names: list[str]) -> Evaluated:
+    """Run the named studies (all for an empty list) where needed; one that fails stops no other."""
     chosen = choose_studies(names)
     key = _study_key(run, context.config)
+    evaluated = Evaluated()
     with context.console.progress("studies", len(chosen)) as bar:
         for study in chosen:
             bar.note(study.title)
-            if not result_current(run, study.id, key):
-                started = time.monotonic()
-                write_result(run, study, run_study(study, context), key, started)
+            try:
+                _update(run, study, context, key)
+                evaluated.done.append(study.id)
+            except StudyError as error:
+                evaluated.failed.append(error)
+                run.forget(part_of(study.id))  # what it said of other inputs is not of this run
             bar.advance()
     collect_statistics(run)
-    return [study.id for study in chosen]
+    return evaluated
+
+
+def _update(run: RunFolder, study: Study, context: StudyContext, key: str) -> None:
+    """Make the result of a study anew unless it is current."""
+    if result_current(run, study.id, key):
+        return
+    started = time.monotonic()
+    write_result(run, study, run_study(study, context), key, started)
 
 
 def _write_decisions(run: RunFolder, context: StudyContext) -> None:
@@ -111,8 +153,13 @@ def _write_decisions(run: RunFolder, context: StudyContext) -> None:
 
 def _study_key(run: RunFolder, config: Config) -> str:
     """Return a digest of everything that a study depends on."""
-    instances = run.manifest["files"].get("instances.parquet", {}).get("sha256")
-    return digest([instances, config.key("admission", "evaluation", "folds"), code_key()])
+    return digest(
+        [
+            run.checksum("instances.parquet"),
+            config.key("admission", "evaluation", "folds"),
+            code_key(),
+        ]
+    )
 
 
 def _draw_sheet(run: RunFolder, config: Config, console: Console) -> None:

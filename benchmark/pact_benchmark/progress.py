@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pact_benchmark.console import shell_path
 from pact_benchmark.set_transformer import training_status
 from pact_benchmark.store import RunFolder
 from pact_benchmark.study import all_studies
@@ -12,7 +13,7 @@ from pact_benchmark.sweep.shards import JobStatus
 
 
 def run_status(run: RunFolder) -> dict[str, Any]:
-    """Return the state of every part of a run: finished, outdated, missing, or partly done."""
+    """Return the state of every part: finished, outdated, damaged, missing, or partly done."""
     parts = run.manifest["parts"]
     main_job = [
         "observations",
@@ -38,6 +39,11 @@ def _part_row(run: RunFolder, name: str) -> dict[str, str]:
     if record is None:
         return {"part": name, "state": "missing", "detail": ""}
     detail = f"{len(record['files'])} files, {record['seconds']:.1f} s"
+    damaged = [file for file in record["files"] if not run.intact(file)]
+    if damaged:
+        verify = f"`pact verify {shell_path(run.path)}`"
+        detail = f"{damaged[0]} is not as it was written; {verify} says what to run"
+        return {"part": name, "state": "damaged", "detail": detail}
     if run.outdated(name):
         return {"part": name, "state": "outdated", "detail": f"{detail}; its rows were replaced"}
     return {"part": name, "state": "finished", "detail": detail}

@@ -9,14 +9,24 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pact_benchmark import plotting
 from pact_benchmark.store import PartWriter, RunFolder
-from pact_benchmark.study import Figure, Statistic, StudyEntry, StudyResult, Table
+from pact_benchmark.study import (
+    Figure,
+    Statistic,
+    StudyEntry,
+    StudyResult,
+    Table,
+    named_failures,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
 
 STATISTICS = "statistics.json"
 _PART = "study:"
@@ -26,11 +36,14 @@ def write_result(
     run: RunFolder, study: StudyEntry, result: StudyResult, key: str, started: float | None = None
 ) -> None:
     """Write what a study found as one part of the run, then bring `statistics.json` up to date."""
-    with run.part(_PART + study.id, key, started) as part:
+    with run.part(part_of(study.id), key, started) as part:
         for table in result.tables:
             _write_table(part, table)
         for figure in result.figures:
-            _write_figure(part, figure)
+            with named_failures(study):
+                drawn = _draw(figure)
+            for kind in ("svg", "png", "pdf"):
+                part.bytes(f"figures/{figure.id}.{kind}", plotting.render(drawn, kind))
         part.json(
             f"studies/{study.id}.json",
             {
@@ -47,30 +60,47 @@ def write_result(
     collect_statistics(run)
 
 
+def part_of(study_id: str) -> str:
+    """Return the name of the part that holds the result of a study."""
+    return _PART + study_id
+
+
 def result_current(run: RunFolder, study_id: str, key: str) -> bool:
     """Tell whether the stored result of a study was made from the same inputs and is intact."""
-    return run.current(_PART + study_id, key)
+    return run.current(part_of(study_id), key)
 
 
 def stored_results(run: RunFolder) -> list[dict[str, Any]]:
-    """Return the stored results (the content of `studies/*.json`) in report order."""
-    names = [
-        f"studies/{part.removeprefix(_PART)}.json"
-        for part in run.manifest["parts"]
-        if part.startswith(_PART)
-    ]
-    results = [run.read_json(name) for name in names if run.file(name).exists()]
-    return sorted(results, key=lambda result: (result["order"], result["id"]))
+    """Return the stored results (the content of `studies/*.json`) in report order.
+
+    Raises:
+        PactError: one of them is not as it was written.
+    """
+    return _in_order([run.read_json(name) for name in _result_files(run)])
 
 
 def collect_statistics(run: RunFolder) -> dict[str, dict[str, Any]]:
-    """Merge the statistics of all stored results into `statistics.json` and return them."""
+    """Merge the statistics of all intact results into `statistics.json` and return them.
+
+    What a damaged result said is left out until it is made anew, so that several damaged results
+    can be mended one after the other.
+    """
     merged: dict[str, dict[str, Any]] = {}
-    for result in stored_results(run):
+    intact = [run.read_json(name) for name in _result_files(run) if run.intact(name)]
+    for result in _in_order(intact):
         merged.update(result["statistics"])
     with run.part("statistics", "merged") as part:
         part.json(STATISTICS, merged)
     return merged
+
+
+def _result_files(run: RunFolder) -> list[str]:
+    studies = [part for part in run.manifest["parts"] if part.startswith(_PART)]
+    return [f"studies/{part.removeprefix(_PART)}.json" for part in studies]
+
+
+def _in_order(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(results, key=lambda result: (result["order"], result["id"]))
 
 
 def _write_table(part: PartWriter, table: Table) -> None:
@@ -79,11 +109,9 @@ def _write_table(part: PartWriter, table: Table) -> None:
     part.text(f"tables/{table.id}.tex", to_latex(table))
 
 
-def _write_figure(part: PartWriter, figure: Figure) -> None:
+def _draw(figure: Figure) -> MatplotlibFigure:
     with plotting.style():
-        drawn = figure.plot()
-    for kind in ("svg", "png", "pdf"):
-        part.bytes(f"figures/{figure.id}.{kind}", plotting.render(drawn, kind))
+        return figure.plot()
 
 
 MINUS = "\N{MINUS SIGN}"

@@ -45,30 +45,33 @@ class RolloutInputs:
     settings: SimulationSettings
 
 
-def simulate_into(
-    run: RunFolder,
-    config: Config,
-    *,
-    backend: str,
-    jobs: int,
-    console: Console,
-    scenes: Sequence[str] | None = None,
-    restart: bool = False,
-) -> None:
-    """Roll the scenes out and store their observations and events, unless they are current.
+@dataclass(frozen=True, slots=True)
+class Rollouts:
+    """What is to be simulated.
+
+    Attributes:
+        inputs: what every rollout shares.
+        specs: the scenes, in catalogue order.
+        key: digest of everything that the observations depend on.
+        why: the reason for the backend, in words.
+    """
+
+    inputs: RolloutInputs
+    specs: tuple[SceneSpec, ...]
+    key: str
+    why: str
+
+
+def plan_rollouts(config: Config, backend: str, scenes: Sequence[str] | None = None) -> Rollouts:
+    """Settle what is simulated and with what; nothing is written.
 
     Args:
-        run: the run folder, locked by the caller.
         config: the resolved configuration.
         backend: `auto`, or the name of a backend.
-        jobs: worker processes.
-        console: where progress goes.
         scenes: scene ids, numbers or geometries; none for all.
-        restart: make finished rollouts anew.
 
     Raises:
         UsageError: the backend is absent, or a scene does not exist.
-        PactError: a scene could not be simulated; the others are kept.
     """
     specs = _chosen_scenes(config, scenes)
     settings = _settings(config)
@@ -76,40 +79,50 @@ def simulate_into(
         taken, why = choose_backend(backend)
     except BackendUnavailableError as error:
         raise UsageError(str(error)) from error
-    console.say(f"backend: {taken} ({why})")
-    key = digest(
-        [
-            taken,
-            config.key("scenes", "simulation"),
-            [spec.scene_id for spec in specs],
-            code_key("pact_scenes"),
-        ]
-    )
-    run.describe(backend=taken)
+    names = [spec.scene_id for spec in specs]
+    key = digest([taken, config.key("scenes", "simulation"), names, code_key("pact_scenes")])
+    return Rollouts(RolloutInputs(taken, settings), specs, key, why)
+
+
+def simulate_into(
+    run: RunFolder, rollouts: Rollouts, *, jobs: int, console: Console, restart: bool = False
+) -> None:
+    """Roll the scenes out and store their observations and events, unless they are current.
+
+    Args:
+        run: the run folder, locked by the caller.
+        rollouts: what to simulate.
+        jobs: worker processes.
+        console: where progress goes.
+        restart: make finished rollouts anew.
+
+    Raises:
+        PactError: a scene could not be simulated; the others are kept.
+    """
+    backend = rollouts.inputs.backend
+    console.say(f"backend: {backend} ({rollouts.why})")
+    run.describe(backend=backend)
     if restart:
         shutil.rmtree(run.file(_SHARDS), ignore_errors=True)
-    elif run.current("observations", key):
+    elif run.current("observations", rollouts.key):
         return
     started = time.monotonic()
-    rows, events = _roll_out_all(run, specs, RolloutInputs(taken, settings), key, jobs, console)
-    with run.part("observations", key, started) as part:
+    rows, events = _roll_out_all(run, rollouts, jobs, console)
+    with run.part("observations", rollouts.key, started) as part:
         part.frame(OBSERVATIONS, pd.DataFrame.from_records(rows))
         part.text(EVENTS, "".join(json.dumps(event, sort_keys=True) + "\n" for event in events))
     shutil.rmtree(run.file(_SHARDS), ignore_errors=True)
 
 
 def _roll_out_all(
-    run: RunFolder,
-    specs: Sequence[SceneSpec],
-    inputs: RolloutInputs,
-    key: str,
-    jobs: int,
-    console: Console,
+    run: RunFolder, rollouts: Rollouts, jobs: int, console: Console
 ) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """Return the observations and the events of all scenes, in catalogue order."""
-    shards = ShardFolder(run.file(_SHARDS), key, ".json")
-    tasks = {spec.scene_id: spec for spec in specs}
-    run_shards(_roll_one, inputs, tasks, shards, title="rollouts", jobs=jobs, console=console)
+    shards = ShardFolder(run.file(_SHARDS), rollouts.key, ".json")
+    tasks = {spec.scene_id: spec for spec in rollouts.specs}
+    run_shards(
+        _roll_one, rollouts.inputs, tasks, shards, title="rollouts", jobs=jobs, console=console
+    )
     rows: list[Mapping[str, Any]] = []
     events: list[Mapping[str, Any]] = []
     for name in tasks:

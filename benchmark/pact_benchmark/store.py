@@ -8,29 +8,28 @@ computed again; a file that does not match its checksum is never used.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
-import re
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from pact_benchmark.console import shell_path, to_jsonable
-from pact_benchmark.errors import PactError, UsageError
+from pact_benchmark.console import to_jsonable
+from pact_benchmark.errors import PactError, UsageError, cannot_write
+from pact_benchmark.locking import locked
+from pact_benchmark.manifest import MANIFEST as MANIFEST
+from pact_benchmark.manifest import new_manifest, read_manifest
+from pact_benchmark.parquet import UnreadableTableError, from_parquet, to_parquet
+from pact_benchmark.remedy import arguments_of_this_process, folder_behind, remedy
 
-SCHEMA_VERSION = 1
-MANIFEST = "run.json"
-_LOCK = ".lock"
+CHANGED = "changed since it was written (checksum differs)"
+"""What is said of a file that is not what the manifest knows."""
 
 
 def digest(value: Any) -> str:
@@ -63,31 +62,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise PactError(
-            f"cannot write {path}: {error.strerror}; free or unlock the disk and run the same"
-            " command again, finished work is kept"
-        ) from error
-
-
-def frame_to_parquet(frame: pd.DataFrame) -> bytes:
-    """Return the Parquet bytes of a frame; equal frames give equal bytes."""
-    buffer = io.BytesIO()
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    pq.write_table(table, buffer, compression="zstd", version="2.6")
-    return buffer.getvalue()
-
-
-def frame_from_parquet(path: Path) -> pd.DataFrame:
-    """Read a Parquet file; a damaged or foreign file is a `PactError` that names it."""
-    try:
-        with path.open("rb") as stream:  # a path of its own would have to be valid UTF-8
-            frame: pd.DataFrame = pq.read_table(stream).to_pandas()
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise PactError(
-            f"cannot read {path}: {reason}; run `pact verify` on its folder to see what to rerun"
-        ) from error
-    return frame
+        raise cannot_write(path, error) from error
 
 
 @dataclass(slots=True)
@@ -100,57 +75,24 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path) -> RunFolder:
         """Open the run at `path`, making the folder and its manifest where there are none."""
-        if (path / MANIFEST).exists():
+        # Unlike the methods of Path, these are quiet about a folder that may not be searched.
+        if os.path.exists(path / MANIFEST):
             return cls.open(path)
-        if path.exists() and not path.is_dir():
+        if os.path.exists(path) and not os.path.isdir(path):
             raise UsageError(f"{path} is a file; give a folder to --output")
-        run = cls(path, {"schema": SCHEMA_VERSION, "parts": {}, "files": {}})
+        run = cls(path, new_manifest())
         run._save()
         return run
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """Open an existing run; a folder without a readable manifest is a `UsageError`."""
-        try:
-            manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-            schema = manifest["schema"]
-        except FileNotFoundError:
-            raise UsageError(
-                f"{path} is not a run folder (no {MANIFEST});"
-                f" make one with `pact run --output {shell_path(path)}`"
-            ) from None
-        except OSError as error:
-            raise UsageError(f"cannot read {path / MANIFEST}: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise PactError(
-                f"{path / MANIFEST} is damaged; delete that file and run the same command again:"
-                " the parts of the run are then made anew"
-            ) from None
-        if schema != SCHEMA_VERSION:
-            raise PactError(
-                f"{path} was written with schema {schema}, this version reads {SCHEMA_VERSION};"
-                " use the version that wrote it, or a new --output"
-            )
-        return cls(path, manifest)
+        """Open an existing run; see `read_manifest` for what can be wrong with it."""
+        return cls(path, read_manifest(path))
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the run for writing; a second writer gets a `PactError` that says so."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / _LOCK).open("a+b") as stream:
-            if not _try_lock(stream):
-                stream.seek(0)
-                holder = stream.read(40).decode("ascii", "replace") or "unknown"
-                raise PactError(
-                    f"{self.path} is in use by another process (pid {holder}); wait for it to end,"
-                    " or give another --output"
-                )
-            stream.seek(0)
-            stream.truncate()
-            stream.write(str(os.getpid()).encode("ascii"))
-            stream.flush()
-            for remains in self.path.rglob(".*.tmp"):  # of a process that was killed while writing
-                remains.unlink(missing_ok=True)
+        with locked(self.path):
             yield
 
     def file(self, name: str) -> Path:
@@ -179,24 +121,38 @@ class RunFolder:
 
     def write_frame(self, name: str, frame: pd.DataFrame) -> None:
         """Write a Parquet file."""
-        self.write_bytes(name, frame_to_parquet(frame))
+        self.write_bytes(name, to_parquet(frame))
+
+    def read_bytes(self, name: str) -> bytes:
+        """Read a file of the run and check it against its checksum.
+
+        Raises:
+            UsageError: the run has no such file.
+            PactError: the file is missing, unreadable or not as it was written.
+        """
+        if self.checksum(name) is None:
+            raise UsageError(f"{self.path} has no {name}; make it with `{self._remedy(name)}`")
+        try:
+            content = self.file(name).read_bytes()
+        except OSError as error:
+            raise PactError(self._damaged(name, _reason(error))) from error
+        if hashlib.sha256(content).hexdigest() != self.checksum(name):
+            raise PactError(self._damaged(name, CHANGED))
+        return content
 
     def read_json(self, name: str) -> Any:
-        """Read a JSON file of the run."""
+        """Read a JSON file of the run; see `read_bytes`."""
         try:
-            return json.loads(self.file(name).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise PactError(self._unreadable(name, error)) from error
+            return json.loads(self.read_bytes(name))
+        except (ValueError, RecursionError) as error:
+            raise PactError(self._damaged(name, "not valid JSON")) from error
 
     def read_frame(self, name: str) -> pd.DataFrame:
-        """Read a Parquet file of the run; a missing file says which command makes it."""
-        if not self.file(name).exists():
-            maker = {"observations.parquet": "simulate", "instances.parquet": "generate"}
-            raise UsageError(
-                f"{self.path} has no {name}; make it with `pact {maker.get(name, 'run')}"
-                f" --output {shell_path(self.path)}`"
-            )
-        return frame_from_parquet(self.file(name))
+        """Read a Parquet file of the run; see `read_bytes`."""
+        try:
+            return from_parquet(self.read_bytes(name))
+        except UnreadableTableError as error:
+            raise PactError(self._damaged(name, str(error))) from error
 
     def current(self, part: str, key: str) -> bool:
         """Tell whether a part was finished from the same inputs and its files are intact."""
@@ -209,9 +165,20 @@ class RunFolder:
 
     def intact(self, name: str) -> bool:
         """Tell whether a file is there with the checksum that the manifest has for it."""
+        return self.damage(name) is None
+
+    def damage(self, name: str) -> str | None:
+        """Return in words how a file differs from what was written, None where it does not."""
+        try:
+            same = file_digest(self.file(name)) == self.checksum(name)
+        except OSError as error:
+            return _reason(error)
+        return None if same else CHANGED
+
+    def checksum(self, name: str) -> str | None:
+        """Return the SHA-256 with which a file was written, None where the run has no such file."""
         known = self.manifest["files"].get(name)
-        path = self.file(name)
-        return known is not None and path.is_file() and file_digest(path) == known["sha256"]
+        return None if known is None else str(known["sha256"])
 
     @contextmanager
     def part(self, name: str, key: str, started: float | None = None) -> Iterator[PartWriter]:
@@ -222,14 +189,14 @@ class RunFolder:
         writer = PartWriter(self)
         began = time.monotonic() if started is None else started
         yield writer
-        arguments = _arguments()
+        arguments = arguments_of_this_process()
         self.manifest["parts"][name] = {
             "key": key,
             "files": sorted(writer.files),
             "seconds": round(time.monotonic() - began, 3),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "arguments": arguments,
-            "folder": _folder_behind(arguments),
+            "folder": folder_behind(arguments),
             "rows": self._rows_behind(name),
         }
         self._save()
@@ -247,8 +214,7 @@ class RunFolder:
             "study": "instances.parquet",
             "decisions": "instances.parquet",
         }.get(family)
-        known = self.manifest["files"].get(table)
-        return None if known is None else str(known["sha256"])
+        return None if table is None else self.checksum(table)
 
     def part_key(self, part: str) -> str | None:
         """Return the key of a finished part, or None."""
@@ -260,6 +226,13 @@ class RunFolder:
         self.manifest.update(to_jsonable(facts))
         self._save()
 
+    def forget(self, part: str) -> None:
+        """Delete a part and its files, where there is such a part."""
+        record = self.manifest["parts"].pop(part, None)
+        if record is not None:
+            self.discard_files(record["files"])
+            self._save()
+
     def discard_files(self, names: Iterable[str]) -> None:
         """Forget and delete files that no part makes any more."""
         for name in names:
@@ -270,10 +243,11 @@ class RunFolder:
         text = json.dumps(to_jsonable(self.manifest), indent=2, sort_keys=True, ensure_ascii=False)
         write_atomically(self.path / MANIFEST, (text + "\n").encode("utf-8"))
 
-    def _unreadable(self, name: str, error: Exception) -> str:
-        reason = error.strerror if isinstance(error, OSError) else "not valid JSON"
-        command = f"pact verify {shell_path(self.path)}"
-        return f"cannot read {self.path / name}: {reason}; run `{command}`"
+    def _remedy(self, name: str) -> str:
+        return remedy(self.path, self.manifest, name)
+
+    def _damaged(self, name: str, what: str) -> str:
+        return f"{self.path / name}: {what}; mend it with `{self._remedy(name)}`"
 
 
 @dataclass(slots=True)
@@ -303,41 +277,7 @@ class PartWriter:
         self.files.add(name)
 
 
-def _arguments() -> list[str] | None:
-    """Return the arguments of this `pact` process without its --output; None in other programs."""
-    if Path(sys.argv[0]).stem != "pact":
-        return None
-    kept: list[str] = []
-    arguments = iter(sys.argv[1:])
-    for argument in arguments:
-        if argument in ("--output", "-o"):
-            next(arguments, None)
-        elif not argument.startswith("--output=") and not re.match(r"-o[^-]", argument):
-            kept.append(argument)
-    return kept
-
-
-def _folder_behind(arguments: list[str] | None) -> str | None:
-    """Return the working directory if an argument names a file or folder relative to it."""
-    for argument in (arguments or [])[1:]:
-        # The value alone, after `--option=`, or right after `-o`.
-        values = [argument, argument.partition("=")[2], argument[2:]]
-        if any(v and not Path(v).is_absolute() and Path(v).exists() for v in values):
-            return str(Path.cwd())
-    return None
-
-
-def _try_lock(stream: BinaryIO) -> bool:
-    """Take an advisory lock that the operating system drops when the process ends."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def _reason(error: OSError) -> str:
+    """Return in words why a file could not be read."""
+    absent = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+    return "missing" if isinstance(error, absent) else f"unreadable ({error.strerror})"

@@ -182,7 +182,7 @@ def test_unwritable_place_is_one_line(tmp_path: Path, pact) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_odd_place_clock_and_language(finished_run: Path, tmp_path: Path, pact) -> None:
+def test_odd_place_time_zone_and_language(finished_run: Path, tmp_path: Path, pact) -> None:
     """A non-ASCII path, another locale and another time zone give the same bytes."""
     place = tmp_path / "Übergabe – 手渡し" / "läufe"
     shutil.copytree(finished_run, place)
@@ -192,6 +192,25 @@ def test_odd_place_clock_and_language(finished_run: Path, tmp_path: Path, pact) 
     assert result.returncode == 0, result.stderr
     same = "studies/design.json"
     assert (place / same).read_bytes() == (finished_run / same).read_bytes()
+
+
+@pytest.mark.parametrize("year", [1985, 2090])
+def test_clock_set_back_or_forward_reruns_nothing(small_run: Path, pact, year: int) -> None:
+    """Times of files far in the past or the future do not change what is made anew."""
+    when = (year - 1970) * 31_556_952
+    names = ("instances.parquet", "studies/design.json", "statistics.json", "report.html")
+    for name in (*names[::2], "run.json"):  # the others keep their time: older and newer mix
+        os.utime(small_run / name, (when, when))
+    before = {name: (small_run / name).stat().st_mtime_ns for name in names[:2]}
+    content = {name: (small_run / name).read_bytes() for name in names}
+    pact("evaluate", "design", "--quiet", "-o", small_run, check=True)
+    assert "up to date" in pact("report", small_run, check=True).stderr
+    assert {name: (small_run / name).stat().st_mtime_ns for name in names[:2]} == before
+    assert {name: (small_run / name).read_bytes() for name in names} == content
+    states = json.loads(pact("status", small_run, "--format", "json", check=True).stdout)["parts"]
+    assert {s["state"] for s in states if s["part"] in ("study:design", "instances")} == {
+        "finished"
+    }
 
 
 def test_manifest_lists_every_file(finished_run: Path) -> None:

@@ -54,17 +54,16 @@ def compare(
 
     folder = RunFolder.open(run or output)
     statistics = folder.read_json(STATISTICS)
-    if any(folder.outdated(part) for part in folder.manifest["parts"]):
-        Console(quiet).say(
-            "some studies are older than the rows of the run;"
-            f" run `pact evaluate --output {shell_path(folder.path)}` first"
-        )
+    console = Console(quiet)
+    _warn_of_unfinished(folder, console)
     if other is None:
         frame = compare_with_published(statistics)
         curves = _curves(folder)
         changed = changes(folder.manifest["config"]) if "config" in folder.manifest else []
     else:
-        frame = compare_runs(statistics, RunFolder.open(other).read_json(STATISTICS))
+        second = RunFolder.open(other)
+        _warn_of_unfinished(second, console)
+        frame = compare_runs(statistics, second.read_json(STATISTICS))
         curves, changed = None, []
     cards = summarise(frame)
     if differing:
@@ -87,13 +86,30 @@ def compare(
         typer.echo(remark(changed))
 
 
+def _warn_of_unfinished(run: RunFolder, console: Console) -> None:
+    """Say which studies of a run are not up to date, and what brings them there."""
+    from pact_benchmark.progress import run_status
+
+    states = {
+        row["part"]: row["state"]
+        for row in run_status(run)["parts"]
+        if row["part"].startswith("study:") and row["state"] != "finished"
+    }
+    if states:
+        name, state = next(iter(states.items()))
+        console.say(
+            f"{len(states)} studies of {run.path} are not up to date ({name} is {state});"
+            f" run `pact evaluate --output {shell_path(run.path)}` first"
+        )
+
+
 def _curves(run: RunFolder) -> pd.DataFrame | None:
     """Compare the curves of a run that holds instances."""
     from pact_benchmark.compare import compare_curves, published_curves
     from pact_benchmark.data import load_benchmark
     from pact_benchmark.evaluation import Evaluation
 
-    if not run.file("instances.parquet").exists():
+    if run.checksum("instances.parquet") is None:
         return None
     evaluation = Evaluation(load_benchmark(run))
     curves = {

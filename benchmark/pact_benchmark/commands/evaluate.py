@@ -64,11 +64,12 @@ def evaluate(
     console = Console(quiet)
     with run.lock():
         context = study_context(run, load_config(config, seed=seed), jobs, console)
-        done = evaluate_run(run, context, studies or [])
+        evaluated = evaluate_run(run, context, studies or [])
+    evaluated.raise_failures()
     if format is Format.JSON:
         emit_json(run.read_json(STATISTICS))
     else:
-        typer.echo(f"{len(done)} studies up to date in {output / STATISTICS}")
+        typer.echo(f"{len(evaluated.done)} studies up to date in {output / STATISTICS}")
 
 
 def register(app: typer.Typer) -> None:

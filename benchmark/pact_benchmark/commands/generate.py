@@ -38,8 +38,8 @@ def generate(
     run = RunFolder.open(output)
     settings = load_config(config, seed=seed)
     with run.lock():
-        describe(run, settings)
         generate_into(run, settings, Console(quiet))
+        describe(run, settings)
         frame = run.read_frame(INSTANCES)
     counts = frame["condition"].value_counts(sort=False)
     if format is Format.JSON:

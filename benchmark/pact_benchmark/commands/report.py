@@ -30,12 +30,12 @@ def report(
 
     run = RunFolder.open(folder or output)
     with run.lock():
-        write_report(run)
+        wrote = write_report(run)
     page = run.file("report.html")
     if format is Format.JSON:
         emit_json({"run": str(run.path), "report": str(page), "bytes": page.stat().st_size})
     else:
-        Console(quiet).say(f"wrote {page}")
+        Console(quiet).say(f"wrote {page}" if wrote else f"{page} is up to date")
 
 
 def register(app: typer.Typer) -> None:

@@ -45,13 +45,15 @@ def run(
     """
     from pact_benchmark.config import load_config
     from pact_benchmark.job import run_all
+    from pact_benchmark.simulation import plan_rollouts
     from pact_benchmark.store import RunFolder
 
     started = time.monotonic()
     settings = load_config(config, seed=seed)
+    rollouts = plan_rollouts(settings, backend or str(settings.section("run")["backend"]))
     folder = RunFolder.create(output)
     with folder.lock():
-        summary = run_all(folder, settings, backend=backend, jobs=jobs, console=Console(quiet))
+        summary = run_all(folder, settings, rollouts, jobs=jobs, console=Console(quiet))
     if format is Format.JSON:
         emit_json({"run": str(output), "seconds": time.monotonic() - started, **summary})
         return

@@ -53,21 +53,14 @@ def simulate(
     Examples: pact simulate; pact simulate face_to_face --backend kinematic --output runs/quick
     """
     from pact_benchmark.config import load_config
-    from pact_benchmark.simulation import OBSERVATIONS, simulate_into
+    from pact_benchmark.simulation import OBSERVATIONS, plan_rollouts, simulate_into
     from pact_benchmark.store import RunFolder
 
     settings = load_config(config, seed=seed)
+    rollouts = plan_rollouts(settings, backend, scenes)
     run = RunFolder.create(output)
     with run.lock():
-        simulate_into(
-            run,
-            settings,
-            backend=backend,
-            jobs=jobs,
-            console=Console(quiet),
-            scenes=scenes,
-            restart=not resume,
-        )
+        simulate_into(run, rollouts, jobs=jobs, console=Console(quiet), restart=not resume)
     rows = len(run.read_frame(OBSERVATIONS))
     if format is Format.JSON:
         emit_json({"run": str(output), "backend": run.manifest["backend"], "observations": rows})

@@ -43,6 +43,5 @@ def write_run(
 
 
 def _forget_earlier(run: RunFolder) -> None:
-    earlier = [name for name in run.manifest["parts"] if name.startswith(_OURS)]
-    for name in earlier:
-        run.discard_files(run.manifest["parts"].pop(name)["files"])
+    for name in [name for name in run.manifest["parts"] if name.startswith(_OURS)]:
+        run.forget(name)

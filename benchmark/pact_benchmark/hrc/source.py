@@ -13,6 +13,8 @@ from pact_benchmark.console import Console
 from pact_benchmark.hrc.files import RecordError, read_parquet
 from pact_benchmark.hrc.recordings import Recordings
 from pact_benchmark.hrc.simulate import SimulationOptions, simulate_recordings
+from pact_benchmark.manifest import MANIFEST
+from pact_benchmark.store import RunFolder
 
 
 def simulated_recordings(
@@ -29,6 +31,8 @@ def simulated_recordings(
 
 def read_observations(path: Path) -> pd.DataFrame:
     """Return the observations of a run folder or of a Parquet file."""
+    if (path / MANIFEST).is_file():
+        return RunFolder.open(path).read_frame("observations.parquet")
     file = path / "observations.parquet" if path.is_dir() else path
     if not file.is_file():
         raise RecordError(f"{path}: no observations.parquet; make one with `pact simulate`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from importlib import resources
 from typing import Any
 
@@ -23,17 +24,18 @@ _LARGE_SVG = 400_000
 _TEMPLATE, _ASSETS = "report.html.j2", ("report.css", "report.js")
 
 
-def write_report(run: RunFolder) -> None:
-    """Write `report.html` into the run folder, unless nothing that it shows has changed."""
+def write_report(run: RunFolder) -> bool:
+    """Write `report.html` unless nothing that it shows has changed; tell whether it was written."""
     facts = {name: fact for name, fact in run.manifest.items() if name not in ("parts", "files")}
     parts = {name: part["key"] for name, part in run.manifest["parts"].items() if name != "report"}
     files = {n: f["sha256"] for n, f in run.manifest["files"].items() if n != "report.html"}
     look = [code_key("pact_benchmark"), *map(_asset, (_TEMPLATE, *_ASSETS))]
     key = digest([facts, parts, files, look])
     if run.current("report", key):
-        return
+        return False
     with run.part("report", key) as part:
         part.text("report.html", render_report(run))
+    return True
 
 
 def render_report(run: RunFolder) -> str:
@@ -46,7 +48,7 @@ def render_report(run: RunFolder) -> str:
         lstrip_blocks=True,
     )
     results = stored_results(run)
-    statistics = run.read_json(STATISTICS) if run.file(STATISTICS).exists() else {}
+    statistics = run.read_json(STATISTICS) if run.checksum(STATISTICS) else {}
     config = run.manifest.get("config", {})
     changed = changes(config) if config else []
     css, script = map(_asset, _ASSETS)
@@ -110,21 +112,20 @@ def _sentence(text: str) -> str:
 
 
 def _table(run: RunFolder, table: dict[str, Any]) -> TableView:
-    frame = pd.read_csv(run.file(f"tables/{table['id']}.csv"))
+    frame = pd.read_csv(io.BytesIO(run.read_bytes(f"tables/{table['id']}.csv")))
     section = run.manifest.get("config", {}).get("conditions")
     titles = condition_titles(section) if section else {}
     return table_view(frame, table["id"], table["title"], table["note"], titles)
 
 
 def _figure_uri(run: RunFolder, figure_id: str) -> str | None:
-    svg = run.file(f"figures/{figure_id}.svg")
-    if svg.stat().st_size > _LARGE_SVG:
+    svg = run.read_bytes(f"figures/{figure_id}.svg")
+    if len(svg) > _LARGE_SVG:
         return _image(run, f"figures/{figure_id}.png")
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.read_bytes()).decode('ascii')}"
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"
 
 
 def _image(run: RunFolder, name: str) -> str | None:
-    path = run.file(name)
-    if not path.exists():
+    if run.checksum(name) is None:
         return None
-    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+    return f"data:image/png;base64,{base64.b64encode(run.read_bytes(name)).decode('ascii')}"

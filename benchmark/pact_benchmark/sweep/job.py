@@ -21,7 +21,7 @@ from pact_benchmark.errors import UsageError
 from pact_benchmark.estimates import Settings
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.results import code_key, write_result
-from pact_benchmark.store import RunFolder, digest, file_digest, write_atomically
+from pact_benchmark.store import RunFolder, digest, write_atomically
 from pact_benchmark.study import StudyResult
 from pact_benchmark.sweep.backends import Backend, run_shards, unit_names
 from pact_benchmark.sweep.design import Setting, SweepDesign, index_matrices, sobol_points
@@ -110,7 +110,7 @@ def inputs_key(run: RunFolder, config: Config, inputs: SweepInputs) -> str:
     shape = {name: section[name] for name in ("seed", "rules", "support", "values", "ranges")}
     return digest(
         [
-            file_digest(run.file("observations.parquet")),
+            run.checksum("observations.parquet"),
             config.key("conditions", "opinions", "folds", "admission"),
             {"kappa": inputs.kappa, "seed": inputs.seed, "target": inputs.target, **shape},
             code_key(),
@@ -196,16 +196,17 @@ def _write_job(path: Path, job: Mapping[str, Any]) -> None:
 
 
 def sweep_status(path: Path) -> JobStatus | None:
-    """Return how far the sweep of a run is; none where no sweep was started."""
+    """Return how far the sweep of a run is; none where none was started or its note is damaged."""
     try:
         job = json.loads((path / FOLDER / JOB).read_text(encoding="ascii"))
-    except (OSError, ValueError):
+        inputs, points = str(job["inputs"]), int(job["points"])
+        index_points = int(job["index_points"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    names = list(unit_names("p", int(job["points"])))
-    index_points = int(job["index_points"])
+    names = list(unit_names("p", points))
     for matrix in index_matrices(index_points, 0) if index_points else ():
         names += unit_names(f"{matrix}-", index_points)
-    return job_status(ShardFolder(path / FOLDER / "points", str(job["inputs"]), ".json"), names)
+    return job_status(ShardFolder(path / FOLDER / "points", inputs, ".json"), names)
 
 
 def discard_shards(path: Path) -> None:

@@ -1,16 +1,18 @@
 """Shards: one small file per unit of a long job, written whole, named by what it was made from.
 
-The shards of one job lie in a folder named by the digest of the job's inputs. A shard that is
-there is finished and right, so resuming is looking: nothing else records progress.
+The shards of one job lie in a folder named by the digest of the job's inputs, each beside its
+checksum. A shard that matches its checksum is finished and right, so resuming is looking: nothing
+else records progress.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pact_benchmark.store import write_atomically
+from pact_benchmark.store import file_digest, write_atomically
 
 DIGITS = 16
 """Characters of the input digest in a folder name."""
@@ -40,13 +42,23 @@ class ShardFolder:
         return self.path / f"{name}{self.suffix}"
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """Return those of `names` that have no shard yet, in order."""
-        there = {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
-        return [name for name in names if f"{name}{self.suffix}" not in there]
+        """Return those of `names` that have no shard yet, or a damaged one, in order."""
+        return [name for name in names if not self._intact(name)]
 
     def write(self, name: str, content: bytes) -> None:
-        """Write one shard; readers see all of it or none."""
+        """Write one shard, then the checksum that makes it count."""
         write_atomically(self.file(name), content)
+        checksum = hashlib.sha256(content).hexdigest()
+        write_atomically(self._checksum(name), checksum.encode("ascii"))
+
+    def _checksum(self, name: str) -> Path:
+        return self.path / f"{name}{self.suffix}.sha256"
+
+    def _intact(self, name: str) -> bool:
+        try:
+            return self._checksum(name).read_bytes().decode() == file_digest(self.file(name))
+        except (OSError, UnicodeDecodeError):
+            return False
 
     def clear_leftovers(self) -> None:
         """Delete what writers that were killed left behind."""

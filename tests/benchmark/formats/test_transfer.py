@@ -23,7 +23,8 @@ from pact_benchmark.formats.transfer import (
     export_release,
     import_records,
 )
-from pact_benchmark.store import RunFolder, frame_from_parquet, frame_to_parquet
+from pact_benchmark.parquet import from_parquet, to_parquet
+from pact_benchmark.store import RunFolder
 from pact_core import HANDOVER_ROLES
 
 json_values = st.recursive(
@@ -130,8 +131,8 @@ def stored_and_exported(pairs, folder):
     """Return records and labels after a way through `instances.parquet`."""
     path = folder / "instances.parquet"
     frame = recording.frame_of([release.row_of(*pair) for pair in pairs], folder)
-    path.write_bytes(frame_to_parquet(frame))
-    return list(release.export_rows(recording.plain_rows(frame_from_parquet(path))))
+    path.write_bytes(to_parquet(frame))
+    return list(release.export_rows(recording.plain_rows(from_parquet(path))))
 
 
 sources = st.fixed_dictionaries(
