@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +10,15 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
+from pact_benchmark.bounded import larger_than
 from pact_benchmark.errors import UsageError
+from pact_benchmark.formats.lines import read_lines
+from pact_benchmark.parquet import UnreadableTableError, from_parquet
 
 ROW_LIMIT = 2_000_000
 LINE_LIMIT = 1 << 20
 BYTE_LIMIT = 1 << 30
 FILE_LIMIT = 2_000
-_BATCH_ROWS = 1_024
 SUFFIXES = (".csv", ".jsonl", ".jsonl.gz", ".parquet")
 
 
@@ -84,8 +83,8 @@ def sha256_of(path: Path) -> str:
 
 
 def _check_size(path: Path) -> None:
-    if path.stat().st_size > BYTE_LIMIT:
-        fail(path, f"larger than {BYTE_LIMIT >> 20} MiB; split it")
+    if larger_than(path, BYTE_LIMIT):
+        fail(path, f"is, or unpacks to, more than {BYTE_LIMIT >> 20} MiB; split it")
 
 
 def read_csv(path: Path) -> pd.DataFrame:
@@ -118,43 +117,17 @@ def csv_header(path: Path) -> tuple[str, ...]:
     return tuple(cell.strip().strip('"') for cell in text.split(","))
 
 
-def _reject_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")
-
-
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object) of a JSON-lines file, plain or gzip; blank lines are skipped."""
     _check_size(path)
-    total = 0
-    packed = path.name.lower().endswith(".gz")
-    with gzip.open(path, "rb") if packed else path.open("rb") as stream:
-        number = 0
-        while True:
-            try:
-                line = stream.readline(LINE_LIMIT + 1)
-            except (OSError, EOFError, zlib.error) as error:
-                fail(path, f"cannot be unpacked ({error}); fetch it again", number + 1)
-            if not line:
-                return
-            number += 1
-            total += len(line)
-            if len(line) > LINE_LIMIT:
-                fail(path, f"line longer than {LINE_LIMIT >> 10} KiB", number)
-            if number > ROW_LIMIT or total > BYTE_LIMIT:
-                fail(path, f"more than {ROW_LIMIT:,} rows or {BYTE_LIMIT >> 20} MiB; split it")
-            if line.strip():
-                yield number, _parse_line(path, number, line)
-
-
-def _parse_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        value = json.loads(text, parse_constant=_reject_constant)
-    except (ValueError, RecursionError) as error:
-        fail(path, f"not JSON ({error})", number)
-    if not isinstance(value, dict):
-        fail(path, f"expected a JSON object, found {type(value).__name__}", number)
-    return value
+    for count, line in enumerate(read_lines(path), start=1):
+        if line.error is not None:
+            fail(path, line.error, line.number)
+        if not isinstance(line.value, dict):
+            fail(path, f"expected a JSON object, found {type(line.value).__name__}", line.number)
+        if count > ROW_LIMIT:
+            fail(path, f"more than {ROW_LIMIT:,} rows; split it")
+        yield line.number, line.value
 
 
 def first_object(path: Path) -> dict[str, Any]:
@@ -166,22 +139,8 @@ def first_object(path: Path) -> dict[str, Any]:
 
 def read_parquet(path: Path) -> pd.DataFrame:
     """Return a Parquet file as a frame; what it unpacks to is kept within the limits."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     _check_size(path)
-    batches, size = [], 0
     try:
-        with pq.ParquetFile(path) as file:
-            if file.metadata.num_rows > ROW_LIMIT:
-                fail(path, f"more than {ROW_LIMIT:,} rows; split it")
-            # A small file can unpack to a large one: measure while it is read.
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-                size += batch.nbytes
-                if size > BYTE_LIMIT:
-                    fail(path, f"unpacks to more than {BYTE_LIMIT >> 20} MiB; split it")
-                batches.append(batch)
-            frame: pd.DataFrame = pa.Table.from_batches(batches, file.schema_arrow).to_pandas()
-    except (pa.ArrowException, OSError) as error:
-        fail(path, f"not a readable Parquet file ({str(error).splitlines()[0]})")
-    return frame
+        return from_parquet(path, largest=BYTE_LIMIT, rows=ROW_LIMIT)
+    except UnreadableTableError as error:
+        fail(path, str(error))

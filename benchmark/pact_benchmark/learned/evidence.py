@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,14 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pact_benchmark.bounded import larger_than
 from pact_benchmark.errors import UsageError
+from pact_benchmark.formats.lines import read_objects
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 SCHEMA_VERSION = 1
 MAXIMUM_FILE_BYTES = 512 * 1024 * 1024
-MAXIMUM_VALUES = 200_000_000
+MAXIMUM_VALUES = 50_000_000
+MAXIMUM_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +160,14 @@ def read_evidence(path: Path) -> list[EvidenceSet]:
     """Read evidences from an `.npz`, or from `.jsonl` or `.jsonl.gz` lines as the authors export.
 
     Raises:
-        UsageError: The file is absent, too large, damaged or does not follow the schema.
+        UsageError: The file is absent, too large or does not follow the schema.
+        PactError: A line is not a JSON object, or the file is damaged.
     """
     if not path.is_file():
         raise UsageError(f"no evidence file at {path}: give an .npz or .jsonl file")
-    if path.stat().st_size > MAXIMUM_FILE_BYTES:
-        raise UsageError(f"{path} is larger than {MAXIMUM_FILE_BYTES // 2**20} MiB: split it")
+    if larger_than(path, MAXIMUM_FILE_BYTES):
+        limit = MAXIMUM_FILE_BYTES // 2**20
+        raise UsageError(f"{path} is, or unpacks to, more than {limit} MiB: split it")
     if path.suffix == ".npz":
         return [_read_npz(path)]
     if path.name.endswith((".jsonl", ".jsonl.gz")):
@@ -247,37 +250,18 @@ def _read_npz(path: Path) -> EvidenceSet:
 def _details(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     try:
         value = json.loads(str(arrays.get("details", np.str_("{}"))))
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, object) of a JSON-lines file, plain or gzipped."""
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    read = 0
-    try:
-        with opener(path, "rt", encoding="utf-8") as stream:
-            for number, line in enumerate(stream, start=1):
-                read += len(line)
-                if read > 4 * MAXIMUM_FILE_BYTES:
-                    raise UsageError(f"{path} unpacks to more than is accepted: split it")
-                if line.strip():
-                    value = json.loads(line)
-                    if not isinstance(value, dict):
-                        raise UsageError(f"{path}, line {number}: not a JSON object")
-                    yield number, value
-    except (OSError, EOFError, UnicodeDecodeError, json.JSONDecodeError, zlib.error) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"{path} is not readable as JSON lines ({reason})") from None
 
 
 def _read_jsonl(path: Path) -> list[EvidenceSet]:
     """Read lines with backbone, split, seed, record_id, y and evidences; keep the test rows."""
     groups: dict[tuple[str, str], dict[int, dict[int, tuple[int, FloatArray]]]] = {}
     shapes: dict[tuple[str, str], tuple[int, ...]] = {}
-    for number, row in _lines(path):
-        where = f"{path}, line {number}"
+    size = 0
+    for count, (place, row) in enumerate(read_objects(path), start=1):
+        where = f"{path}, {place}"
         if str(row.get("split", "test")) != "test":
             continue
         pair = (str(row.get("dataset", "own")), str(row.get("backbone", "model")).lower())
@@ -292,6 +276,9 @@ def _read_jsonl(path: Path) -> list[EvidenceSet]:
             raise UsageError(
                 f"{where}: evidences have shape {values.shape}; the other rows have {shapes[pair]}"
             )
+        size += values.size
+        if count > MAXIMUM_ROWS or size > MAXIMUM_VALUES:
+            raise UsageError(f"{path} holds more rows or values than are accepted: split it")
         rows = groups.setdefault(pair, {}).setdefault(seed, {})
         if record in rows:
             raise UsageError(f"{where}: record {record} of seed {seed} occurs twice")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pact_benchmark.errors import PactError
 from pact_benchmark.hrc import files
 from pact_benchmark.hrc.files import RecordError
 from pact_benchmark.hrc.load import load_file, load_recordings, to_records, write_records
@@ -157,7 +158,7 @@ def test_hostile_files(tmp_path: Path) -> None:
     cases = {"cut.jsonl.gz": packed, "false.parquet": b"PAR1 no", "note.txt": b"hello"}
     for name, content in cases.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(RecordError, match=name):
+        with pytest.raises(PactError, match=name):
             load_recordings(tmp_path / name)
     (tmp_path / "empty").mkdir()
     with pytest.raises(RecordError, match="no recordings found"):
@@ -179,7 +180,7 @@ def test_row_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_files_that_unpack_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small Parquet file that unpacks to a large table is refused while it is read."""
+    """A small Parquet or gzip file that unpacks to a large one is refused, not kept in memory."""
     path = tmp_path / "dense.parquet"
     rows = 20_000
     frame = pd.DataFrame({**{k: [v] * rows for k, v in OUTPUT.items()}, "repeat": range(rows)})
@@ -189,6 +190,11 @@ def test_files_that_unpack_without_end(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(files, "BYTE_LIMIT", 1 << 20)
     with pytest.raises(RecordError, match="unpacks to more than 1 MiB"):
         load_recordings(path)
+    packed = tmp_path / "dense.jsonl.gz"
+    packed.write_bytes(gzip.compress((json.dumps(OUTPUT) + "\n").encode() * 20_000))
+    assert packed.stat().st_size < 1 << 20
+    with pytest.raises(RecordError, match="more than 1 MiB"):
+        load_recordings(packed)
 
 
 def test_real_and_simulated_do_not_mix(simulated: Recordings, tmp_path: Path) -> None:

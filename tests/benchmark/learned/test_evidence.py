@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pact_benchmark.errors import UsageError
+from pact_benchmark.errors import PactError, UsageError
 from pact_benchmark.learned.evidence import EvidenceSet, evidence_to_npz, read_evidence
 from tests.benchmark.learned.conftest import make_evidence
 
@@ -129,10 +130,12 @@ def test_bad_npz(tmp_path: Path, arrays: dict, reason: str) -> None:
     ("name", "content", "reason"),
     [
         ("e.npz", b"not a zip", "not a readable .npz"),
-        ("e.jsonl", b"{\n", "JSON lines"),
-        ("e.jsonl", b"[1]\n", "not a JSON object"),
-        ("e.jsonl", b"\xff\xfe", "JSON lines"),
-        ("e.jsonl.gz", b"\x1f\x8b\x08garbage", "JSON lines"),
+        ("e.jsonl", b"{\n", "line 1: not JSON"),
+        ("e.jsonl", b"1\n", "not a JSON object"),
+        ("e.jsonl", b"\xff\xfe", "not UTF-8"),
+        ("e.jsonl", b"[" * 100_000, "nested too deeply"),
+        ("e.jsonl", b" " * 20_000_000, "line is longer"),
+        ("e.jsonl.gz", b"\x1f\x8b\x08garbage", "is damaged"),
         ("e.csv", b"1,2", "unknown ending"),
     ],
 )
@@ -140,9 +143,22 @@ def test_foreign_files(tmp_path: Path, name: str, content: bytes, reason: str) -
     """Files of another kind are named in one line."""
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(UsageError, match=reason) as caught:
+    with pytest.raises(PactError, match=reason) as caught:
         read_evidence(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_small_file_that_unpacks_to_a_large_one(tmp_path: Path) -> None:
+    """Two megabytes of gzip that unpack to two gigabytes are refused, and take little memory."""
+    path = tmp_path / "bomb.jsonl.gz"
+    block = gzip.compress(b" " * (1 << 24))
+    path.write_bytes(block * 128)
+    assert path.stat().st_size < 1 << 22
+    tracemalloc.start()
+    with pytest.raises(UsageError, match="unpacks to"):
+        read_evidence(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    tracemalloc.stop()
 
 
 def test_truncated_npz(tmp_path: Path) -> None:
