@@ -6,6 +6,7 @@ The matrices here are small: more threads make them slower, and `--jobs` is what
 from __future__ import annotations
 
 import os
+import sys
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -14,8 +15,11 @@ def main() -> None:
     """Run `pact`; the libraries read these variables once, when they are first imported."""
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
-    from pact_benchmark.cli import main as command_line
-
+    try:
+        from pact_benchmark.cli import main as command_line
+    except KeyboardInterrupt:
+        print("pact: interrupted", file=sys.stderr)
+        sys.exit(130)
     command_line()
 
 

@@ -1,6 +1,6 @@
 """The `pact` command: gathers the sub-commands and turns failures into exit codes.
 
-Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 130 interrupted.
+Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -9,15 +9,21 @@ import importlib
 import io
 import os
 import pkgutil
+import signal
 import sys
-from typing import Annotated
+import warnings
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
-from pact_benchmark import commands
+from pact_benchmark import commands, plugins
 from pact_benchmark.errors import PactError
 
-INTERRUPTED = 130
+INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
+RESUMABLE = frozenset({"run", "simulate", "evaluate", "sweep", "learned", "set-transformer"})
+"""Commands that keep each finished piece of work, so that the same command goes on."""
 
 EPILOG = """
 Start with [bold]pact run[/bold] (everything, about 40 seconds on two cores), then open
@@ -67,6 +73,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what it cannot encode is written as \\u escapes
             stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = _warning_text
+    received = _interrupted_by_sigterm()
     try:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
@@ -75,14 +83,64 @@ def main() -> None:
         sys.exit(error.exit_code)
     except typer.Abort:
         sys.exit(1)
-    except PactError as error:
-        if os.environ.get("PACT_DEBUG"):
+    except Exception as error:
+        text = _failure_text(error)
+        if text is None or os.environ.get("PACT_DEBUG"):
             raise
-        print(f"pact: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        print(f"pact: {text}", file=sys.stderr)
+        sys.exit(error.exit_code if isinstance(error, PactError) else 1)
     if code == INTERRUPTED:
-        print("pact: interrupted; the same command goes on from here", file=sys.stderr)
+        _stop(TERMINATED if received else INTERRUPTED)
     sys.exit(code)
+
+
+def _interrupted_by_sigterm() -> list[int]:
+    """Let SIGTERM stop a command as Ctrl-C does; return the list that then holds the signal."""
+    received: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    return received
+
+
+def _stop(code: int) -> NoReturn:
+    """Say that the command was interrupted, and how to go on where that is possible."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)  # a second one ends at once
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    how = "; the same command goes on from here" if command in RESUMABLE else ""
+    word = "terminated" if code == TERMINATED else "interrupted"
+    print(f"pact: {word}{how}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _failure_text(error: Exception) -> str | None:
+    """Return the line for a failure: the user's, a plug-in's or the file system's; else None."""
+    if isinstance(error, PactError):
+        return str(error)
+    blamed = plugins.blame(error)
+    if blamed is None and isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {error.strerror or error}"
+    return blamed
+
+
+_default_warning_text = warnings.formatwarning
+
+
+def _warning_text(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    """Return a warning as it is shown: one line where it is for the user of the command."""
+    if issubclass(category, plugins.PluginWarning):
+        return f"pact: {message}\n"
+    return _default_warning_text(message, category, filename, lineno, line)
 
 
 def _one_line(error: typer.TyperException) -> str:

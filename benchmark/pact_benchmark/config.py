@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pact_benchmark import plugins
 from pact_benchmark.errors import UsageError
 from pact_benchmark.store import digest
+from pact_core import CHECKS, CORROBORATIONS, RULES
 from pact_scenes import configuration
 from pact_scenes.catalogue import load_catalogue
 from pact_scenes.conditions import parse_conditions
+from pact_scenes.configuration import ConfigurationError
 from pact_scenes.reading import OpinionParams
 from pact_scenes.settings import SimulationSettings
 
@@ -44,7 +48,7 @@ def load_config(path: Path | None = None, *, seed: int | None = None) -> Config:
         sections = configuration.load(path)
         if path is not None:
             _check_values(sections, path)
-    except configuration.ConfigurationError as error:
+    except ConfigurationError as error:
         raise UsageError(str(error)) from error
     if seed is not None:
         sections["run"]["seed"] = seed
@@ -53,13 +57,45 @@ def load_config(path: Path | None = None, *, seed: int | None = None) -> Config:
 
 def _check_values(sections: Mapping[str, dict[str, Any]], path: Path) -> None:
     """Read what the user's file may have made unusable, before any work; errors name the line."""
+    plugins.load("pact.rules", "pact.checks")
     try:
+        _check_seeds(sections)
+        for place, known in (
+            (("admission", "checks"), CHECKS),
+            (("admission", "corroboration"), CORROBORATIONS),
+            (("evaluation", "extra_rules"), RULES),
+            (("sweep", "rules"), RULES),
+        ):
+            _check_names(sections, place, known)
         parse_conditions(sections["conditions"])
         OpinionParams.from_section(sections["opinions"])
         SimulationSettings.from_mapping(sections["simulation"])
         load_catalogue(sections["scenes"])
-    except configuration.ConfigurationError as error:
+    except ConfigurationError as error:
         raise configuration.located(error, path) from error
+
+
+def _check_seeds(table: Mapping[str, Any], where: tuple[str, ...] = ()) -> None:
+    """Refuse a negative seed, in whatever section it is."""
+    for name, value in table.items():
+        here = (*where, name)
+        if isinstance(value, Mapping):
+            _check_seeds(value, here)
+        elif isinstance(value, int) and value < 0 and "seed" in ".".join(here):
+            raise ConfigurationError(f"{'.'.join(here)} = {value} is negative", here)
+
+
+def _check_names(
+    sections: Mapping[str, Mapping[str, Any]], place: tuple[str, str], known: Iterable[str]
+) -> None:
+    """Refuse a name, or a list of names, that is not all known."""
+    given = sections[place[0]][place[1]]
+    choices = list(known)
+    for name in [given] if isinstance(given, str) else given:
+        if name not in choices:
+            near = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(choices)}"
+            raise ConfigurationError(f"unknown name {name!r} in {'.'.join(place)}; {hint}", place)
 
 
 def changes(sections: Mapping[str, Any]) -> list[str]:

@@ -61,6 +61,8 @@ def load(path: Path | None = None) -> dict[str, Section]:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
+    except RecursionError:
+        raise ConfigurationError(f"{path}: not valid TOML: nested too deeply") from None
     _lay_over(resolved, given, (), path, text)
     return resolved
 

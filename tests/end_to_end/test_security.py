@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import resource
 import subprocess
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from pact_benchmark.errors import PactError, UsageError
-from pact_benchmark.store import RunFolder, frame_from_parquet
+from pact_benchmark.errors import UsageError
+from pact_benchmark.parquet import UnreadableTableError, from_parquet, to_parquet
+from pact_benchmark.store import RunFolder
 from tests.conftest import PACT, ROOT
 
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
@@ -83,28 +89,101 @@ def test_hostile_json_is_an_error_object(case: str) -> None:
     assert "error" in lines[0]
 
 
-def test_foreign_parquet_is_named(tmp_path: Path) -> None:
-    """A file that is not Parquet, or only half of one, is an error that names it."""
-    for content in (b"", b"PAR1", b"PAR1" + b"\xff" * 5000 + b"PAR1"):
-        path = tmp_path / "rows.parquet"
-        path.write_bytes(content)
-        with pytest.raises(PactError, match=r"rows\.parquet"):
-            frame_from_parquet(path)
+TABLE = to_parquet(pd.DataFrame({"x": range(5000), "name": [f"row {i}" for i in range(5000)]}))
 
 
-def test_no_network_at_run_time(finished_run: Path, pact, tmp_path: Path) -> None:
-    """Reading, deciding and evaluating open no socket beyond the local machine."""
-    guard = tmp_path / "sitecustomize.py"
+def flipped(content: bytes, position: int) -> bytes:
+    """Return the content with one bit changed."""
+    return content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"PAR1",
+        b"PAR1" + b"\xff" * 5000 + b"PAR1",
+        TABLE[: len(TABLE) // 2],
+        TABLE[:-1],
+        TABLE[100:],
+        *(flipped(TABLE, position) for position in (200, 1000, 5000, 10_000)),
+    ],
+    ids=range(10),
+)
+def test_damaged_parquet_is_an_error(content: bytes) -> None:
+    """What is not Parquet, half of a table, or a table with one bit flipped is never a frame."""
+    with pytest.raises(UnreadableTableError, match="not readable as Parquet"):
+        from_parquet(content)
+
+
+def test_parquet_that_unpacks_without_end_is_an_error(tmp_path: Path) -> None:
+    """A run whose table of 60 KB unpacks to twenty gigabytes is refused within the memory cap."""
+    run = RunFolder.create(tmp_path / "run")
+    same = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, dtype=np.int32), ["x" * 20_000])
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"record_id": same}), sink, compression="zstd", store_schema=False)
+    assert len(sink.getvalue()) < 60_000
+    with run.part("instances", "bomb") as part:
+        part.bytes("instances.parquet", sink.getvalue())
+    result = bounded("evaluate", "design", "--output", str(run.path), stdin=b"")
+    assert result.returncode == 1
+    assert b"unpacks to more than" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+INSTANCE = json.dumps(
+    {
+        "sources": [
+            {
+                "role": "risk",
+                "opinion": {"N": 1, "S": 0, "H": 0, "T": 0, "U": 0},
+                "quality": 1,
+                "conflict": 0,
+                "parents": ["image"],
+            }
+        ]
+    }
+)
+
+
+def write_guard(folder: Path) -> None:
+    """Write a module that every Python process loads and that refuses connections."""
+    guard = folder / "sitecustomize.py"
     guard.write_text(
         "import socket\n"
         "def refuse(self, address):\n"
         "    if self.family != socket.AF_UNIX:\n"
         "        raise RuntimeError(f'network access: {address}')\n"
+        "def no_names(host, *rest, **more):\n"
+        "    raise RuntimeError(f'network access: {host}')\n"
+        "socket.getaddrinfo = no_names\n"
         "socket.socket.connect = refuse\n"
         "socket.socket.connect_ex = refuse\n",
         encoding="utf-8",
     )
-    for command in (["doctor"], ["status", finished_run], ["verify", finished_run]):
-        result = pact(*command, env={"PYTHONPATH": str(tmp_path)})
+
+
+def test_no_network_at_run_time(small_run: Path, pact, tmp_path: Path) -> None:
+    """Reading, deciding and evaluating open no socket beyond the local machine."""
+    write_guard(tmp_path)
+    (small_run / "studies" / "design.json").unlink()
+    for command in (
+        ["doctor"],
+        ["status", small_run],
+        ["decide"],
+        ["evaluate", "design", "--output", small_run],
+        ["sweep", "--points", "2", "--jobs", "2", "--output", small_run],
+        ["report", small_run],
+    ):
+        result = pact(*command, stdin=INSTANCE, env={"PYTHONPATH": str(tmp_path)})
         assert "network access" not in result.stderr
         assert result.returncode == 0, result.stderr
+
+
+def test_the_network_guard_works(pact, tmp_path: Path) -> None:
+    """A command that wants the network is stopped by the guard of the test above."""
+    pytest.importorskip("torch")
+    write_guard(tmp_path)
+    result = pact("learned", "--openml", "--quick", env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
+    assert result.returncode != 0
+    assert "network access" in result.stderr
