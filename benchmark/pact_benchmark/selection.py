@@ -240,15 +240,7 @@ def ncsaurc(
     """
     n, admitted, wrong = curve.totals()
     area = float(_areas(np.array([n]), admitted[None], wrong[None], low, high, points)[0])
-    if n == 0:
-        raise SupportError("there is no row to draw a risk–coverage curve over")
-    if np.isnan(area):
-        coverage = admitted / n
-        raise SupportError(
-            f"the risk–coverage curve spans coverage {coverage[0]:.4f} to {coverage[-1]:.4f}, "
-            f"which does not contain [{low}, {high}]"
-        )
-    return area
+    return _spanning(area, curve, low, high)
 
 
 def ncsaurc_draws(
@@ -267,36 +259,58 @@ def ncsaurc_draws(
         high: upper end of the coverage interval.
         points: equally spaced coverages of the grid.
     """
-    return _areas(
-        weights @ curve.n, weights @ curve.admitted, weights @ curve.wrong, low, high, points
-    )
+    return _areas(*_resampled(curve, weights), low, high, points)
 
 
 def generalised_risk_area(
     curve: Curve, low: float = SUPPORT[0], high: float = SUPPORT[1], points: int = GRID_POINTS
 ) -> float:
-    """Return the share of all rows that is retained and wrong, averaged over [low, high]."""
-    coverage = curve.coverage
-    if coverage[0] > low + SPAN_TOLERANCE or coverage[-1] < high - SPAN_TOLERANCE:
-        raise SupportError(f"the risk–coverage curve does not contain [{low}, {high}]")
+    """Return the share of all rows that is retained and wrong, averaged over [low, high].
+
+    Raises:
+        SupportError: if the curve starts above `low` or ends below `high`.
+    """
+    n, admitted, wrong = curve.totals()
     grid = np.linspace(low, high, points)
-    n, _, wrong = curve.totals()
-    return float(np.trapezoid(np.interp(grid, coverage, wrong / max(n, 1)), grid) / (high - low))
+    heights = _generalised(np.array([n]), admitted[None], wrong[None], grid)
+    return _spanning(float(_average(heights, grid)[0]), curve, low, high)
+
+
+def generalised_risk_area_draws(
+    curve: Curve,
+    weights: Floats,
+    low: float = SUPPORT[0],
+    high: float = SUPPORT[1],
+    points: int = GRID_POINTS,
+) -> Floats:
+    """Return the generalised area in each resample of scenes [B] (see `ncsaurc_draws`)."""
+    grid = np.linspace(low, high, points)
+    return _average(_generalised(*_resampled(curve, weights), grid), grid)
 
 
 def risk_at_coverage(curve: Curve, coverage: float) -> float | None:
     """Return the conditional risk at a coverage, interpolated; none outside the curve."""
-    achieved = curve.coverage
-    if not achieved[0] <= coverage <= achieved[-1]:
-        return None
-    risk = _average_ties(achieved[None], curve.risk[None])[0]
-    return float(np.interp(coverage, achieved, risk))
+    n, admitted, wrong = curve.totals()
+    grid = np.array([coverage])
+    risk = float(_conditional(np.array([n]), admitted[None], wrong[None], grid)[0, 0])
+    return None if np.isnan(risk) else risk
+
+
+def risk_at_coverage_draws(curve: Curve, weights: Floats, coverage: float) -> Floats:
+    """Return the conditional risk at a coverage in each resample [B]; NaN outside the curve."""
+    return _conditional(*_resampled(curve, weights), np.array([coverage]))[:, 0]
 
 
 def coverage_at_risk(curve: Curve, risk: float) -> float:
     """Return the largest achieved coverage whose conditional risk is at most `risk` (else 0)."""
-    within = curve.coverage[curve.risk <= risk]
-    return float(within.max()) if within.size else 0.0
+    return float(coverage_at_risk_draws(curve, np.ones((1, curve.n.size)), risk)[0])
+
+
+def coverage_at_risk_draws(curve: Curve, weights: Floats, risk: float) -> Floats:
+    """Return the coverage at a risk in each resample of scenes [B]."""
+    n, admitted, wrong = _resampled(curve, weights)
+    coverage = _ratio(admitted, np.broadcast_to(n[:, None], admitted.shape))
+    return np.asarray(np.where(_ratio(wrong, admitted) <= risk, coverage, 0.0).max(axis=1))
 
 
 def _share(part: int, whole: int) -> float:
@@ -321,16 +335,58 @@ def _areas(
 
     `n` is [B]; `admitted` and `wrong` are [B, T], non-decreasing along T.
     """
-    coverage = _ratio(admitted, np.broadcast_to(n[:, None], admitted.shape))
-    risk = _average_ties(admitted, _ratio(wrong, admitted))
     grid = np.linspace(low, high, points)
-    heights = np.empty((n.size, points))
+    return _average(_conditional(n, admitted, wrong, grid), grid)
+
+
+def _average(heights: Floats, grid: Floats) -> Floats:
+    """Return the mean of each of B curves over the grid by the trapezoidal rule [B]."""
+    return np.asarray(np.trapezoid(heights, grid, axis=1) / (grid[-1] - grid[0]))
+
+
+def _spanning(area: float, curve: Curve, low: float, high: float) -> float:
+    """Return an area that is defined; raise the reason for one that is not."""
+    if not curve.n.any():
+        raise SupportError("there is no row to draw a risk–coverage curve over")
+    if np.isnan(area):
+        coverage = curve.coverage
+        raise SupportError(
+            f"the risk–coverage curve spans coverage {coverage[0]:.4f} to {coverage[-1]:.4f}, "
+            f"which does not contain [{low}, {high}]"
+        )
+    return area
+
+
+def _resampled(curve: Curve, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return rows [B], retained and wrong [B, T] in each resample of scenes."""
+    return weights @ curve.n, weights @ curve.admitted, weights @ curve.wrong
+
+
+def _conditional(
+    n: NDArray[Any], admitted: NDArray[Any], wrong: NDArray[Any], grid: Floats
+) -> Floats:
+    """Return the share of retained rows that is wrong at coverages of each curve [B, P]."""
+    return _along(n, admitted, _average_ties(admitted, _ratio(wrong, admitted)), grid)
+
+
+def _generalised(
+    n: NDArray[Any], admitted: NDArray[Any], wrong: NDArray[Any], grid: Floats
+) -> Floats:
+    """Return the share of all rows that is retained and wrong at coverages [B, P]."""
+    return _along(n, admitted, _ratio(wrong, np.broadcast_to(n[:, None], wrong.shape)), grid)
+
+
+def _along(n: NDArray[Any], admitted: NDArray[Any], risk: Floats, grid: Floats) -> Floats:
+    """Return each curve's risk [B, T] at the grid [B, P]; NaN at coverages that it misses."""
+    coverage = _ratio(admitted, np.broadcast_to(n[:, None], admitted.shape))
+    heights = np.empty((n.size, grid.size))
     for start in range(0, n.size, _CURVES_AT_ONCE):
         part = slice(start, start + _CURVES_AT_ONCE)
         heights[part] = _interpolate(coverage[part], risk[part], grid)
-    area = np.trapezoid(heights, grid, axis=1) / (high - low)
-    spans = (coverage[:, 0] <= low + SPAN_TOLERANCE) & (coverage[:, -1] >= high - SPAN_TOLERANCE)
-    return np.where(spans, area, np.nan)
+    reached = (coverage[:, :1] <= grid + SPAN_TOLERANCE) & (
+        coverage[:, -1:] >= grid - SPAN_TOLERANCE
+    )
+    return np.where(reached, heights, np.nan)
 
 
 def _interpolate(coverage: Floats, risk: Floats, grid: Floats) -> Floats:

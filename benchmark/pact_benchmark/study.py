@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
@@ -45,6 +45,10 @@ class Statistic:
             "n": self.n,
         }
         return record if self.note is None else {**record, "note": self.note}
+
+    def noted(self, note: str | None) -> Statistic:
+        """Return the same figure with a further note before those that it has."""
+        return replace(self, note="; ".join(text for text in (note, self.note) if text) or None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pact_benchmark.config import Config
 from pact_benchmark.console import Console
 from pact_benchmark.data import Benchmark, load_benchmark
 from pact_benchmark.errors import UsageError
-from pact_benchmark.estimates import Settings
+from pact_benchmark.estimates import Settings, area_of
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.plotting import RULE_STYLE
 from pact_benchmark.results import code_key, write_result
@@ -40,7 +40,6 @@ from pact_benchmark.store import RunFolder, digest, write_atomically
 from pact_benchmark.studies._holdout import joint_counts
 from pact_benchmark.studies.joint_holdout import (
     HOLDOUT_RULES,
-    area_with_interval,
     operating_point,
 )
 from pact_benchmark.study import Figure, Statistic, StudyEntry, StudyResult, Table
@@ -205,15 +204,11 @@ def summarise_training(
     statistics: dict[str, Statistic] = {}
     records = []
     for rule, curve in curves.items():
-        area = area_with_interval((curve,), weights, settings.narrow_support)
+        area = area_of(curve, weights, settings.narrow_support).statistic()
         point = operating_point(curve, settings.operating_target, weights)
         if rule == RULE:
-            notes = "; ".join(text for text in (note, area.note) if text)
-            statistics[name] = Statistic(area.value, area.low, area.high, area.n, notes or None)
-            for key, value in point.items():
-                statistics[f"{name}.{key}_at_013"] = Statistic(
-                    value.value, value.low, value.high, value.n, note
-                )
+            statistics[name] = area.noted(note)
+            statistics |= {f"{name}.{key}_at_013": s.noted(note) for key, s in point.items()}
         records.append(
             {"rule": RULE_STYLE[rule].label, "ncsAURC": area.value, "low": area.low}
             | {"high": area.high, "coverage": point["coverage"].value}

@@ -15,13 +15,23 @@ Bools = NDArray[np.bool_]
 
 
 def fold_cutoffs(
-    evaluation: Evaluation, rankings: Sequence[Ranking], target: float = OPERATING_TARGET
+    evaluation: Evaluation,
+    rankings: Sequence[Ranking],
+    target: float = OPERATING_TARGET,
+    rows: Bools | None = None,
 ) -> Floats:
-    """Return the cutoff of each outer fold, fitted on the rows of the other folds [F]."""
+    """Return the cutoff of each outer fold, fitted on the rows of the other folds [F].
+
+    Args:
+        evaluation: the rules on a benchmark.
+        rankings: the rule's order of all rows, one per outer fold.
+        target: target coverage.
+        rows: rows of a stratum, the others being left out of the fit [n]; `None` takes all.
+    """
     fold = evaluation.benchmark.fold
     limits = []
     for index, ranking in enumerate(rankings):
-        train = fold != index
+        train = fold != index if rows is None else (fold != index) & rows
         count = int(target_counts(target, int(np.count_nonzero(train)))[0])
         limits.append(threshold(ranking.score, ranking.available & train, count))
     return np.array(limits)

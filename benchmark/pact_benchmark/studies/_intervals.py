@@ -1,4 +1,4 @@
-"""Means over rows with scene-bootstrap intervals."""
+"""Means and counts over rows with scene-bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -28,3 +28,12 @@ def row_mean(
     if table.dtype == np.bool_:
         return estimate.share(total, count)
     return estimate.mean(total, count)
+
+
+def row_count(
+    estimate: Estimator, flags: NDArray[np.bool_], scene: NDArray[np.int64], scenes: int
+) -> Statistic:
+    """Return how many per-row flags are set, with an interval (arguments as in `row_mean`)."""
+    table = flags if flags.ndim == 2 else flags[:, None]
+    total = np.bincount(scene, table.sum(axis=1), minlength=scenes).astype(np.int64)
+    return estimate.total(total, np.bincount(scene, minlength=scenes) * table.shape[1])

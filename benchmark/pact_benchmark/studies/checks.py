@@ -16,7 +16,7 @@ from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.studies._arms import GEOMETRY
 from pact_benchmark.studies._cutoffs import above_cutoff, fold_cutoffs
-from pact_benchmark.studies._intervals import row_mean
+from pact_benchmark.studies._intervals import row_count, row_mean
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 from pact_core import (
     CHECKS,
@@ -114,16 +114,16 @@ def _ablation(
     records = []
     for check, name in NAMES.items():
         kept = admitted[check]
-        added = int((kept & wrong).sum() - (full & wrong).sum())
-        right = int((kept & ~wrong).sum() - (full & ~wrong).sum())
+        added = row_count(estimate, kept & ~full & wrong, benchmark.scene, benchmark.scenes)
+        right = int((kept & ~full & ~wrong).sum())
         rate = row_mean(estimate, kept & wrong, benchmark.scene, benchmark.scenes)
-        statistics[f"{prefix}.without_{name}.wrong_added"] = Statistic(added, n=benchmark.n)
+        statistics[f"{prefix}.without_{name}.wrong_added"] = added
         statistics[f"{prefix}.without_{name}.wrong_all"] = rate
         records.append(
             {
                 "candidates": RULE_STYLE[rule].label,
                 "check removed": name.replace("_", " "),
-                "wrong added": added,
+                "wrong added": added.value,
                 "correct added": right,
                 "R_all": rate.value,
             }

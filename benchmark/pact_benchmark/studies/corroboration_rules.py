@@ -12,6 +12,7 @@ from pact_benchmark.bootstrap import SEED_MAIN
 from pact_benchmark.estimates import Estimator, evaluation_of, settings_of
 from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.selection import OPERATING_TARGET
+from pact_benchmark.studies._intervals import row_count
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 from pact_core import AdmissionPolicy
 
@@ -69,8 +70,8 @@ def corroboration_rules(context: StudyContext) -> StudyResult:
             point = curve.at(OPERATING_TARGET)
             statistics[f"corroboration_rules.{name}.{rule}"] = area
             suffix = "" if rule == "pact" else f"_{rule}"
-            statistics[f"corroboration_rules.{name}.correct_lost{suffix}"] = Statistic(
-                int(lost.sum()), n=benchmark.n
+            statistics[f"corroboration_rules.{name}.correct_lost{suffix}"] = row_count(
+                estimate, lost, benchmark.scene, benchmark.scenes
             )
             statistics[f"corroboration_rules.{name}.wrong_all{suffix}"] = estimate.share(
                 curve.wrong[:, curve.index(OPERATING_TARGET)], curve.n

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pact_benchmark.bootstrap import SEED_MAIN, interval
-from pact_benchmark.estimates import evaluation_of, settings_of
+from pact_benchmark.bootstrap import SEED_MAIN
+from pact_benchmark.estimates import area_of, evaluation_of, settings_of, share_of
 from pact_benchmark.names import value_name
 from pact_benchmark.plotting import RULE_STYLE, new_figure
-from pact_benchmark.selection import Curve, SupportError, ncsaurc, ncsaurc_draws
+from pact_benchmark.selection import Curve
 from pact_benchmark.studies._holdout import (
     HoldoutCounts,
     joint_counts,
@@ -36,37 +36,12 @@ HOLDOUT_RULES = (
 )
 
 
-def area_with_interval(curves: tuple[Curve, ...], weights: Floats, support: Support) -> Statistic:
-    """Return the area of the first curve, minus that of the second if there is one."""
-    rows = int(curves[0].n.sum())
-    signs = (1.0, -1.0)[: len(curves)]
-    try:
-        areas = [ncsaurc(curve, *support) for curve in curves]
-    except SupportError as error:
-        return Statistic(None, n=rows, note=str(error))
-    draws = sum(
-        sign * ncsaurc_draws(curve, weights, *support)
-        for sign, curve in zip(signs, curves, strict=True)
-    )
-    low, high = interval(np.asarray(draws))
-    return Statistic(float(np.dot(signs, areas)), low, high, rows)
-
-
 def operating_point(curve: Curve, target: float, weights: Floats) -> dict[str, Statistic]:
     """Return coverage and the shares of wrong and correct admissions at a target coverage."""
     place = curve.index(target)
     admitted, wrong = curve.admitted[:, place], curve.wrong[:, place]
-    rows = weights @ curve.n
-    result = {}
-    for name, events in (
-        ("coverage", admitted),
-        ("wrong_all", wrong),
-        ("correct_all", admitted - wrong),
-    ):
-        drawn = np.divide(weights @ events, rows, out=np.full(rows.shape, np.nan), where=rows > 0)
-        low, high = interval(drawn)
-        result[name] = Statistic(float(events.sum() / curve.n.sum()), low, high, int(curve.n.sum()))
-    return result
+    events = {"coverage": admitted, "wrong_all": wrong, "correct_all": admitted - wrong}
+    return {name: share_of(counts, curve.n, weights) for name, counts in events.items()}
 
 
 def condition_contrast(
@@ -80,9 +55,8 @@ def condition_contrast(
         note = f"no common support [{support[0]}, {support[1]}] ({'; '.join(parts)} short of it)"
         statistic = Statistic(None, n=int(curves["pact"].n.sum()), note=note)
     else:
-        statistic = area_with_interval(
-            (curves["pact"], curves["nested_dirichlet"]), weights, support
-        )
+        pact, nested = (area_of(curve, weights, support) for curve in curves.values())
+        statistic = pact.minus(nested)
     lower = "–"
     if statistic.value is not None:
         lower = RULE_STYLE["pact" if statistic.value < 0 else "nested_dirichlet"].label
@@ -115,8 +89,9 @@ def joint_holdout(context: StudyContext) -> StudyResult:
     curves = {rule: item.aggregate() for rule, item in counts.items()}
     statistics: dict[str, Statistic] = {}
     aggregate, conditions = [], []
+    areas = {rule: area_of(curve, weights, support) for rule, curve in curves.items()}
     for rule, curve in curves.items():
-        area = area_with_interval((curve,), weights, support)
+        area = areas[rule].statistic()
         point = operating_point(curve, settings.operating_target, weights)
         statistics[f"joint_holdout.{rule}.ncsaurc"] = area
         statistics |= {f"joint_holdout.{rule}.{name}_at_013": s for name, s in point.items()}
@@ -125,9 +100,7 @@ def joint_holdout(context: StudyContext) -> StudyResult:
             | {"high": area.high, "coverage": point["coverage"].value}
             | {"R_all": point["wrong_all"].value, "C_all": point["correct_all"].value}
         )
-    statistics["joint_holdout.pact_minus_nested"] = area_with_interval(
-        (curves["pact"], curves["nested_dirichlet"]), weights, support
-    )
+    statistics["joint_holdout.pact_minus_nested"] = areas["pact"].minus(areas["nested_dirichlet"])
     for index, name in enumerate(benchmark.condition_names):
         contrast, record = condition_contrast(name, counts, index, weights, support)
         statistics[f"joint_holdout.condition.{name}"] = contrast

@@ -24,7 +24,9 @@ from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.figures import interval_dot
 from pact_benchmark.names import value_name
 from pact_benchmark.plotting import RULE_STYLE, new_figure
-from pact_benchmark.selection import Curve, target_counts, threshold
+from pact_benchmark.selection import Curve
+from pact_benchmark.studies._cutoffs import above_cutoff, fold_cutoffs
+from pact_benchmark.studies._intervals import row_count
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 from pact_core import AdmissionPolicy, response_of
 
@@ -32,6 +34,16 @@ Bools = NDArray[np.bool_]
 
 PARTITIONS = {"singleton": "pact_singleton", "provenance": "pact"}
 POLICIES = ("without_corroboration", "with_corroboration")
+WITHHELD = "score withheld"
+ROUTES = {
+    "admit": "admitted",
+    "hold": "hold",
+    "confirm": "confirm",
+    "fallback": "fallback",
+    WITHHELD: "score_withheld",
+}
+"""Where a row can end, by the name that its statistic has."""
+TRANSITION_STRATA = ("all", "present")
 
 
 @study(
@@ -66,6 +78,13 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
         statistics |= _operating_points(curves, point, name, settings)
         tables.append(_cell_frame(name, curves, cells, narrow_cells, settings))
     statistics |= _named_panel_c(statistics)
+    routed = {
+        (name, partition): _routed(evaluation, rule, strata[name], settings)
+        for name, (partition, rule) in product(TRANSITION_STRATA, PARTITIONS.items())
+    }
+    for (name, partition), frame in routed.items():
+        prefix = f"matched.{partition}.transitions.{name}"
+        statistics |= _transition_statistics(prefix, frame, point, benchmark.scenes)
     return StudyResult(
         statistics,
         tables=[
@@ -79,7 +98,8 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
             Table(
                 "route_transitions",
                 "Routes without and with corroboration, at the cutoffs fitted without it",
-                _transitions(evaluation, settings),
+                _transition_frame(routed),
+                "Cutoffs are fitted within each stratum at the operating target.",
             ),
         ],
         figures=[
@@ -223,47 +243,65 @@ def _draw(
     return figure
 
 
-def _transitions(evaluation: Evaluation, settings: Settings) -> pd.DataFrame:
-    """Return how many rows move between which routes when corroboration is switched on.
+def _routed(
+    evaluation: Evaluation, rule: str, rows: Bools | None, settings: Settings
+) -> pd.DataFrame:
+    """Return the route of each row of a stratum without and with corroboration.
 
-    Cutoffs come from the policy without corroboration and stay fixed. Rows below them, or not
-    base-eligible, are withheld by score.
+    Cutoffs are fitted within the stratum under the policy without corroboration and stay fixed.
+    Rows below them, or not base-eligible, are withheld by score.
     """
     benchmark = evaluation.benchmark
+    inside = np.ones(benchmark.n, dtype=bool) if rows is None else rows
+    selected = _selected(evaluation, rule, inside, settings)
+    off, on = (
+        np.where(selected, _routes(evaluation.held_out_responses(rule, policy), policy), WITHHELD)
+        for policy in (evaluation.without_corroboration, evaluation.policy)
+    )
+    correct = evaluation.held_out(rule).correct
+    return pd.DataFrame({"scene": benchmark.scene, "without": off, "with": on, "correct": correct})[
+        inside
+    ]
+
+
+def _transition_frame(routed: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
+    """Return how many rows of each stratum and partition move between which routes."""
     frames = []
-    for partition, rule in PARTITIONS.items():
-        selected = _selected(evaluation, rule, settings)
-        outputs = evaluation.held_out(rule)
-        off, on = (
-            _routes(evaluation.held_out_responses(rule, policy), policy)
-            for policy in (evaluation.without_corroboration, evaluation.policy)
-        )
-        frame = pd.DataFrame(
-            {
-                "partition": partition,
-                "sources present": benchmark.sources_present,
-                "without": np.where(selected, off, "score withheld"),
-                "with": np.where(selected, on, "score withheld"),
-                "rows": 1,
-                "correct": outputs.correct,
-            }
-        )
-        keys = ["partition", "sources present", "without", "with"]
-        frames.append(frame.groupby(keys, as_index=False).sum())
-    return pd.concat(frames, ignore_index=True)
+    for (stratum, partition), frame in routed.items():
+        moves = frame.groupby(["without", "with"], as_index=False)["correct"]
+        counts = moves.agg(["size", "sum"]).rename(columns={"size": "rows", "sum": "correct"})
+        frames.append(counts.assign(stratum=stratum, partition=partition))
+    columns = ["stratum", "partition", "without", "with", "rows", "correct"]
+    return pd.concat(frames, ignore_index=True)[columns]
 
 
-def _selected(evaluation: Evaluation, rule: str, settings: Settings) -> Bools:
-    """Return the base-eligible held-out rows at or above the cutoff without corroboration."""
+def _transition_statistics(
+    prefix: str, frame: pd.DataFrame, estimate: Estimator, scenes: int
+) -> dict[str, Statistic]:
+    """Return where the rows end with corroboration, and how many it sends elsewhere."""
+    end, moved = frame["with"].to_numpy(), (frame["with"] != frame["without"]).to_numpy()
+    flags = {name: end == route for route, name in ROUTES.items()}
+    flags |= {"rerouted": moved, "rerouted_correct": moved & frame["correct"].to_numpy()}
+    scene = frame["scene"].to_numpy()
+    return {
+        f"{prefix}.{name}": row_count(estimate, flag, scene, scenes) for name, flag in flags.items()
+    }
+
+
+def _selected(evaluation: Evaluation, rule: str, inside: Bools, settings: Settings) -> Bools:
+    """Return the base-eligible held-out rows at or above the cutoff without corroboration.
+
+    Args:
+        evaluation: the rules on a benchmark.
+        rule: the rule whose score is cut.
+        inside: rows of the stratum, on which the cutoffs are fitted [n].
+        settings: the operating target.
+    """
     benchmark = evaluation.benchmark
-    chosen = np.zeros(benchmark.n, dtype=bool)
     rankings = evaluation.rankings(rule, stage="after", policy=evaluation.without_corroboration)
-    for fold, ranking in enumerate(rankings):
-        train = benchmark.fold != fold
-        count = int(target_counts(settings.operating_target, int(train.sum()))[0])
-        cutoff = threshold(ranking.score[train], ranking.available[train], count)
-        chosen |= ~train & benchmark.base_eligible & (ranking.score >= cutoff)
-    return chosen
+    cutoffs = fold_cutoffs(evaluation, rankings, settings.operating_target, inside)
+    score = evaluation.held_out(rule).score
+    return inside & benchmark.base_eligible & above_cutoff(evaluation, score, cutoffs)
 
 
 def _routes(codes: NDArray[np.int8], policy: AdmissionPolicy) -> NDArray[np.str_]:

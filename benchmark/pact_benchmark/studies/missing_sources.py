@@ -62,8 +62,9 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
                     _per_scene(benchmark, changed & unavailable),
                     _per_scene(benchmark, unavailable),
                 ),
-                f"{prefix}.contracts_changed_without_unavailable": Statistic(
-                    int((changed & ~unavailable).sum()), n=int((~unavailable).sum())
+                f"{prefix}.contracts_changed_without_unavailable": estimate.total(
+                    _per_scene(benchmark, changed & ~unavailable),
+                    _per_scene(benchmark, ~unavailable),
                 ),
                 f"{prefix}.mean_drift": estimate.mean(
                     _per_scene(benchmark, unavailable, drift), _per_scene(benchmark, unavailable)

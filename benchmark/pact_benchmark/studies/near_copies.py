@@ -14,6 +14,7 @@ from pact_benchmark.estimates import Estimator, evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.studies._arms import GEOMETRY, row_kappa
+from pact_benchmark.studies._intervals import row_count
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 from pact_core import FusionOptions, fuse
 
@@ -95,7 +96,7 @@ def near_copies(context: StudyContext) -> StudyResult:
         "near_copies.comparisons": Statistic(drift.size, n=drift.size),
         "near_copies.max_drift": Statistic(float(drift.max()), n=drift.size),
         "near_copies.slope": Statistic(slope, low, high, drift.size),
-        "near_copies.contract_changed": Statistic(int(changed.sum()), n=drift.size),
+        "near_copies.contract_changed": row_count(estimate, changed, scene, benchmark.scenes),
     }
     frame = pd.DataFrame(
         {
