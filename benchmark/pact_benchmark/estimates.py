@@ -285,24 +285,21 @@ class Estimator:
         draws = coverage_at_risk_draws(curve, self.weights(curve.n.size), risk)
         return _with_interval(coverage_at_risk(curve, risk), draws, int(curve.n.sum()))
 
-    def total(self, per_scene: NDArray[Any], rows: NDArray[Any] | None = None) -> Statistic:
+    def total(self, per_scene: NDArray[Any], rows: NDArray[Any]) -> Statistic:
         """Return a count that is summed over scenes [S].
 
         Args:
             per_scene: events of each scene [S].
             rows: rows of each scene that could have been events [S]; where none was, the upper
-                end of the interval is then that of the exact binomial one.
+                end of the interval is that of the exact binomial one.
         """
-        count, drawn = int(per_scene.sum()), self.weights(per_scene.size) @ per_scene
-        if rows is None:
-            return _with_interval(count, drawn, None)
-        size = int(rows.sum())
+        count, size = int(per_scene.sum()), int(rows.sum())
         if size == 0:
             return Statistic(None, n=0, note="no row to count over")
         if count == 0 and self.draws:
             exact = exact_share(0, size, int(np.count_nonzero(rows)))
             return replace(exact, value=0, high=size * (exact.high or 0.0))
-        return _with_interval(count, drawn, size)
+        return _with_interval(count, self.weights(per_scene.size) @ per_scene, size)
 
     def share(self, events: NDArray[Any], n: NDArray[Any]) -> Statistic:
         """Return events over rows, both summed over scenes [S] (see `share_of`)."""

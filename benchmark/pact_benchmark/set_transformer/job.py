@@ -245,15 +245,18 @@ def _analytic_curves(
 
 
 def _write_job(path: Path, job: Mapping[str, Any]) -> None:
+    """Write what is asked for; the file's time is when the session began."""
     text = json.dumps(job, sort_keys=True, indent=1) + "\n"
     write_atomically(path / FOLDER / JOB, text.encode("ascii"))
 
 
 def training_status(path: Path) -> JobStatus | None:
     """Return how far trainings are; none where none was started or their note is damaged."""
+    file = path / FOLDER / JOB
     try:
-        job = json.loads((path / FOLDER / JOB).read_text(encoding="ascii"))
+        job, began = json.loads(file.read_text(encoding="ascii")), file.stat().st_mtime
         inputs, models = str(job["inputs"]), [str(name) for name in job["models"]]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    return job_status(ShardFolder(path / FOLDER / "models", inputs, ".npy"), models, recent=8)
+    shards = ShardFolder(path / FOLDER / "models", inputs, ".npy")
+    return job_status(shards, models, since=began, recent=8)

@@ -18,6 +18,7 @@ Task = TypeVar("Task")
 Work = Callable[[Inputs, Task], bytes]
 
 LOCAL_ATTEMPTS = 5
+"""Attempts in a row that end with killed workers and no new shard before a job gives up."""
 RAY_RETRIES = 8
 RAY_PATIENCE = 5.0
 """Seconds after which a silent cluster is looked at."""
@@ -99,14 +100,9 @@ def _run_local(
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    shown = len(tasks) - len(shards.missing(tasks))
-    for _ in range(LOCAL_ATTEMPTS):
-        missing = shards.missing(tasks)
-        done = len(tasks) - len(missing)
-        bar.advance(max(done - shown, 0))
-        shown = max(done, shown)
-        if not missing:
-            return
+    missing = shards.missing(tasks)
+    shown, fruitless = len(tasks) - len(missing), 0
+    while missing and fruitless < LOCAL_ATTEMPTS:
         parallel = worker_pool(jobs, return_as="generator_unordered")
         calls = (delayed(_write_shard)(work, inputs, name, tasks[name], shards) for name in missing)
         try:
@@ -122,10 +118,16 @@ def _run_local(
             return
         except BrokenProcessPool:
             screen.say("a worker process was killed; going on with new ones")
-    raise PactError(
-        f"worker processes were killed {LOCAL_ATTEMPTS} times (out of memory?); use fewer --jobs"
-        " and run the same command again, finished work is kept"
-    )
+        before, missing = len(missing), shards.missing(tasks)
+        fruitless = fruitless + 1 if len(missing) == before else 0
+        done = len(tasks) - len(missing)
+        bar.advance(max(done - shown, 0))
+        shown = max(done, shown)
+    if missing:
+        raise PactError(
+            f"worker processes were killed {LOCAL_ATTEMPTS} times in a row (out of memory?); use"
+            " fewer --jobs and run the same command again, finished work is kept"
+        )
 
 
 def _run_ray(

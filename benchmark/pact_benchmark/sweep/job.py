@@ -191,14 +191,16 @@ def _arguments(workers: Workers) -> dict[str, Any]:
 
 
 def _write_job(path: Path, job: Mapping[str, Any]) -> None:
+    """Write what is asked for; the file's time is when the session began."""
     text = json.dumps(job, sort_keys=True, indent=1) + "\n"
     write_atomically(path / FOLDER / JOB, text.encode("ascii"))
 
 
 def sweep_status(path: Path) -> JobStatus | None:
     """Return how far the sweep of a run is; none where none was started or its note is damaged."""
+    file = path / FOLDER / JOB
     try:
-        job = json.loads((path / FOLDER / JOB).read_text(encoding="ascii"))
+        job, began = json.loads(file.read_text(encoding="ascii")), file.stat().st_mtime
         inputs, points = str(job["inputs"]), int(job["points"])
         index_points = int(job["index_points"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -206,7 +208,8 @@ def sweep_status(path: Path) -> JobStatus | None:
     names = list(unit_names("p", points))
     for matrix in index_matrices(index_points, 0) if index_points else ():
         names += unit_names(f"{matrix}-", index_points)
-    return job_status(ShardFolder(path / FOLDER / "points", inputs, ".json"), names)
+    shards = ShardFolder(path / FOLDER / "points", inputs, ".json")
+    return job_status(shards, names, since=began)
 
 
 def discard_shards(path: Path) -> None:

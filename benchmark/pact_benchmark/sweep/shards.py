@@ -77,7 +77,8 @@ class JobStatus:
     Attributes:
         points: units of the job.
         done: finished units.
-        rate: units per second while the last ones were made; none before two are done.
+        rate: units per second while the last ones of this session were made; none before two
+            of them are done.
         seconds_left: remaining time at that rate; none when the rate is unknown.
     """
 
@@ -87,11 +88,21 @@ class JobStatus:
     seconds_left: float | None
 
 
-def job_status(shards: ShardFolder, names: list[str], recent: int = 32) -> JobStatus:
-    """Return how far a job is; the rate is that of the `recent` shards written last."""
+def job_status(
+    shards: ShardFolder, names: list[str], *, since: float = 0.0, recent: int = 32
+) -> JobStatus:
+    """Return how far a job is.
+
+    Args:
+        shards: where the shards lie.
+        names: all units of the job.
+        since: when the present session began, in seconds since the epoch; what was written
+            earlier is done but says nothing about the rate.
+        recent: how many of the shards written last the rate is taken from.
+    """
     missing = set(shards.missing(names))
     times = sorted(shards.file(name).stat().st_mtime for name in names if name not in missing)
-    done, last = len(times), times[-recent:]
+    done, last = len(times), [when for when in times if when >= since][-recent:]
     span = last[-1] - last[0] if len(last) > 1 else 0.0
     rate = (len(last) - 1) / span if span > 0 else None
     left = None if rate is None else (len(names) - done) / rate

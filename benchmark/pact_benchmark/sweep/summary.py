@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pact_benchmark.bootstrap import clopper_pearson
 from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.study import Figure, Statistic, StudyEntry, StudyResult, Table
 from pact_benchmark.sweep.design import FACTORS, SweepDesign
@@ -83,10 +85,7 @@ def summarise_sweep(outcome: SweepOutcome) -> StudyResult:
     values = {rule: areas(outcome.points, rule) for rule in design.rules}
     for rule, found in values.items():
         statistics[f"sobol.{rule}.range"] = _range(found, partial)
-        wrong = max(shard["rules"][rule]["wrong"] for shard in outcome.points)
-        statistics[f"sobol.{rule}.wrong_at_013"] = Statistic(
-            wrong, n=count, note=partial or "largest over the settings"
-        )
+        statistics[f"sobol.{rule}.wrong_at_013"] = _most_wrong(outcome.points, rule).noted(partial)
     for rule, found in values.items():
         if rule != "pact" and "pact" in values:
             below = int(np.count_nonzero(values["pact"] < found))
@@ -127,6 +126,19 @@ def summarise_sweep(outcome: SweepOutcome) -> StudyResult:
     return StudyResult(statistics, tables, figures, reading)
 
 
+def _most_wrong(shards: Sequence[dict[str, Any]], rule: str) -> Statistic:
+    """Return the largest number of wrong admissions at one setting."""
+    counts = [shard["rules"][rule] for shard in shards]
+    wrong = max(found["wrong"] for found in counts)
+    note = "largest over the settings"
+    if wrong:
+        return Statistic(wrong, n=len(counts), note=note)
+    rows = min(found["n"] for found in counts)
+    high = rows * clopper_pearson(0, rows)[1]
+    note += f"; no event in the {rows} rows of any: exact binomial interval of one setting"
+    return Statistic(0, 0.0, high, len(counts), note)
+
+
 def _range(values: Floats, partial: str | None) -> Statistic:
     defined = values[~np.isnan(values)]
     lost = values.size - defined.size
@@ -141,12 +153,17 @@ def _range(values: Floats, partial: str | None) -> Statistic:
 
 
 def _indices(outcome: SweepOutcome, statistics: dict[str, Statistic]) -> dict[str, Indices]:
-    """Compute the indices of every rule that has an area at all settings."""
+    """Compute the indices of every rule that has an area at all settings; say why one has not."""
     found: dict[str, Indices] = {}
     design = outcome.design
     for rule in design.rules:
         values = {name: areas(shards, rule) for name, shards in outcome.matrices.items()}
-        if any(np.isnan(value).any() for value in values.values()):
+        settings = sum(value.size for value in values.values())
+        lost = sum(int(np.isnan(value).sum()) for value in values.values())
+        if lost:
+            note = f"{lost} of {settings} settings without support: no index"
+            for kind, factor in product(("first", "total"), FACTORS):
+                statistics[f"sobol.{rule}.{kind}.{factor}"] = Statistic(None, n=settings, note=note)
             continue
         found[rule] = sensitivity(values, resamples=design.index_resamples, seed=design.seed)
         for kind, by_factor in (("first", found[rule].first), ("total", found[rule].total)):

@@ -14,7 +14,9 @@ import pytest
 from pact_benchmark.config import load_config
 from pact_benchmark.console import Console
 from pact_benchmark.errors import PactError, UsageError
+from pact_benchmark.sweep import backends
 from pact_benchmark.sweep.backends import run_shards
+from pact_benchmark.sweep.design import FACTORS, SweepDesign
 from pact_benchmark.sweep.job import (
     Workers,
     discard_shards,
@@ -23,6 +25,7 @@ from pact_benchmark.sweep.job import (
     sweep_status,
 )
 from pact_benchmark.sweep.shards import ShardFolder, job_status
+from pact_benchmark.sweep.summary import SweepOutcome, summarise_sweep
 from tests.conftest import PACT
 
 QUIET = Console(quiet=True)
@@ -75,6 +78,29 @@ def test_indices_need_seven_matrices(new_run):
         run_sweep(run, load_config(), Workers(), QUIET, points=1, index_points=3)
 
 
+def test_rule_without_support_somewhere_has_no_index_and_says_so():
+    """One setting without an area leaves every index of the rule empty, with the reason."""
+    section = {**load_config().section("sweep"), "rules": ["pact"], "index_resamples": 0}
+    shard = {"setting": dict.fromkeys(FACTORS, 1.0), "rules": {"pact": outcome_of(0.1)}}
+    short = {**shard, "rules": {"pact": outcome_of(None)}}
+    matrices = {name: [shard, shard] for name in ("A", "B", *(f"AB{i}" for i in range(5)))}
+    matrices["AB3"] = [shard, short]
+    outcome = SweepOutcome(SweepDesign.from_section(section), [shard], matrices)
+    statistics = summarise_sweep(outcome).statistics
+    for factor in FACTORS:
+        found = statistics[f"sobol.pact.total.{factor}"]
+        assert found.value is None
+        assert found.note == "1 of 14 settings without support: no index"
+    wrong = statistics["sobol.pact.wrong_at_013"]
+    assert wrong.value == 0 < wrong.high
+    assert "no event in the 200 rows" in wrong.note
+
+
+def outcome_of(area: float | None) -> dict[str, object]:
+    """Return what one rule achieves at a setting, without a wrong admission."""
+    return {"ncsaurc": area, "reason": None, "n": 200, "admitted": 20, "wrong": 0}
+
+
 def test_sweep_uses_the_configuration_of_the_run(new_run):
     """Without a file of the user's the run's own sections count, but for the sweep's."""
     run = new_run("run")
@@ -94,7 +120,7 @@ def test_killed_sweep_ends_with_the_same_bytes(new_run):
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    done = len([name for name in shard_bytes(run.path) if name.startswith("p")])
+    done = len(list((run.path / "sweep").rglob("p*.json.sha256")))
     assert 0 < done < 24
     status = sweep_status(run.path)
     assert (status.done, status.points) == (done, 24)
@@ -132,6 +158,26 @@ def test_killed_worker_is_replaced(tmp_path):
     assert run_shards(die_once, str(tmp_path), tasks, shards, title="job", jobs=2) == 0
 
 
+def die_every_other(folder: str, task: int) -> bytes:
+    """Kill the own process on the first try of every odd task, after others had time."""
+    marker = Path(folder) / f"died-{task}"
+    if task % 2 and not marker.exists():
+        time.sleep(0.2)
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return str(task).encode()
+
+
+def test_only_attempts_without_a_new_shard_count(tmp_path, monkeypatch):
+    """A job that gets on with every attempt goes on, however many workers die over time."""
+    monkeypatch.setattr(backends, "LOCAL_ATTEMPTS", 2)
+    shards = ShardFolder(tmp_path / "shards", "0123456789abcdef", ".txt")
+    tasks = {f"t{index}": index for index in range(6)}
+    run_shards(die_every_other, str(tmp_path), tasks, shards, title="job", jobs=2)
+    assert shards.missing(tasks) == []
+    assert len(list(tmp_path.glob("died-*"))) == 3
+
+
 def test_workers_that_always_die_are_an_error(tmp_path):
     """After several attempts the user is told what to do."""
     shards = ShardFolder(tmp_path / "shards", "0123456789abcdef", ".txt")
@@ -151,6 +197,30 @@ def test_status_of_shards_by_hand(tmp_path):
     assert (status.points, status.done) == (6, 4)
     assert status.rate == pytest.approx(1.0)
     assert status.seconds_left == pytest.approx(2.0)
+
+
+def test_rate_leaves_out_what_an_earlier_session_wrote(tmp_path):
+    """Three shards, an hour's pause, then one per two seconds: the pause does not count."""
+    shards = ShardFolder(tmp_path, "a" * 64, ".json")
+    names = [f"p{index}" for index in range(10)]
+    for name, when in zip(names, (0, 1, 2, 3600, 3602, 3604), strict=False):
+        shards.write(name, b"{}")
+        os.utime(shards.file(name), (1000.0 + when, 1000.0 + when))
+    status = job_status(shards, names, since=1000.0 + 3599)
+    assert (status.points, status.done) == (10, 6)
+    assert status.rate == pytest.approx(0.5)
+    assert status.seconds_left == pytest.approx(8.0)
+    assert job_status(shards, names, since=1000.0 + 3603).rate is None
+
+
+def test_status_of_a_resumed_sweep_has_the_rate_of_its_session(new_run):
+    """Shards that were written an hour before the command was given again leave the rate alone."""
+    run = new_run("run")
+    run_sweep(run, load_config(), Workers(), QUIET, points=2)
+    for shard in run.path.rglob("p000*.json"):
+        os.utime(shard, (shard.stat().st_mtime - 3600,) * 2)
+    run_sweep(run, load_config(), Workers(), QUIET, points=5)
+    assert sweep_status(run.path).rate > 0.1
 
 
 def test_sweep_command_explains_wrong_options(pact, new_run):

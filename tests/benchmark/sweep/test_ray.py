@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from pact_benchmark.config import load_config
+from pact_benchmark.console import Console
 from pact_benchmark.errors import UsageError
 from pact_benchmark.sweep.backends import Backend, run_shards
+from pact_benchmark.sweep.job import Workers, run_sweep
 from pact_benchmark.sweep.shards import ShardFolder
 
 ray = pytest.importorskip("ray")
@@ -85,6 +88,24 @@ def test_sweep_survives_the_loss_of_a_node(cluster, tmp_path):
     for name, index in tasks.items():
         assert shards.read(name) == str(index * index).encode()
     assert {note.read_text() for note in notes.iterdir()} == {node.node_id for node in nodes}
+
+
+def test_command_on_a_cluster_writes_the_shards_of_a_local_sweep(cluster, pact, new_run):
+    """`pact sweep --backend ray --address …` ends with the bytes of local workers."""
+    made, _ = cluster
+    alone, joined = new_run("alone"), new_run("joined")
+    run_sweep(alone, load_config(), Workers(), Console(quiet=True), points=4)
+    remote = pact(
+        *("sweep", "--points", "4", "--output", joined.path),
+        *("--backend", "ray", "--address", made.address),
+    )
+    assert remote.returncode == 0, remote.stderr
+    expected, found = (
+        {path.name: path.read_bytes() for path in (run.path / "sweep" / "points").rglob("*.json")}
+        for run in (alone, joined)
+    )
+    assert len(expected) == 4
+    assert found == expected
 
 
 def test_unreachable_cluster_is_explained(tmp_path):
