@@ -9,9 +9,8 @@ from functools import cache
 from pact_benchmark.plotting import RULE_STYLE
 from pact_scenes.configuration import default_section
 
+_STRATA = {"all": "all rows", "present": "all sources present"}
 _WORDS = {
-    "all": "all rows",
-    "present": "all sources present",
     "without_adversarial": "without adversarial consensus",
     "three_valid": "three valid sources",
     "three_valid_without_adversarial": "three valid sources, without adversarial consensus",
@@ -49,11 +48,16 @@ def condition_titles(section: Mapping[str, Mapping[str, Mapping[str, str]]]) -> 
     return {name: entry.get("title", name) for name, entry in section["conditions"].items()}
 
 
+def stratum_name(stratum: str) -> str:
+    """Return the name of a stratum for people."""
+    return _STRATA.get(stratum) or value_name(stratum)
+
+
 def value_name(value: str, conditions: Mapping[str, str] | None = None) -> str:
     """Return an entry of a table for people; what is no name of ours stays as it is.
 
     Args:
-        value: a rule, condition, stratum, stage or any other text.
+        value: a rule, condition, stage or any other text.
         conditions: titles of the run's own conditions.
     """
     rule, at, kappa = value.partition("@")

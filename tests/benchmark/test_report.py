@@ -7,7 +7,7 @@ import pytest
 
 from pact_benchmark.compare import command_for, remark, targets
 from pact_benchmark.config import changes, load_config
-from pact_benchmark.names import column_name, value_name
+from pact_benchmark.names import column_name, stratum_name, value_name
 from pact_benchmark.report.agreement import NAMED, agreement, figure_text
 from pact_benchmark.report.findings import findings
 from pact_benchmark.report.page import _sentence
@@ -59,6 +59,7 @@ def test_names_for_people() -> None:
     assert value_name("foggy", {"foggy": "Fog"}) == "Fog"
     assert value_name("some_new_thing") == "some new thing"
     assert value_name("language") == "language"
+    assert [stratum_name("all"), value_name("all")] == ["all rows", "all"]
     assert column_name("budget pact_singleton") == "budget Singleton PACT"
     assert column_name("wrong_all") == "R_all"
 
@@ -181,6 +182,7 @@ def test_provenance_tells_date_commit_and_changes() -> None:
     facts = {
         "parts": {
             "instances": {"finished": "2026-02-03T04:05:06Z", "seconds": 1.0},
+            "statistics": {"finished": "2027-01-01T00:00:00Z", "seconds": 0.1},
             "report": {"finished": "2027-01-01T00:00:00Z", "seconds": 9.0},
         },
         "pact": "0.1.0",

@@ -31,8 +31,13 @@ class DataFile:
 
 def made(facts: Mapping[str, Any]) -> str:
     """Return when the last part of the run but the report was finished, or nothing."""
-    times = [part.get("finished", "") for name, part in facts["parts"].items() if name != "report"]
-    return max(times, default="").replace("T", " ").replace("Z", " UTC")
+    made_anew = ("report", "statistics")  # whenever something else is
+    parts = {name: part for name, part in facts["parts"].items() if name not in made_anew}
+    return (
+        max((part.get("finished", "") for part in parts.values()), default="")
+        .replace("T", " ")
+        .replace("Z", " UTC")
+    )
 
 
 def provenance(facts: Mapping[str, Any], changed: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -60,7 +65,10 @@ def provenance(facts: Mapping[str, Any], changed: Sequence[str]) -> Iterator[tup
         yield "packages", ", ".join(f"{name} {version}" for name, version in versions.items())
     seconds = {name: part.get("seconds", 0.0) for name, part in facts["parts"].items()}
     longest = sorted(seconds.items(), key=lambda item: -item[1])[:6]
-    yield "longest parts", ", ".join(f"{name} {value:.1f} s" for name, value in longest)
+    yield (
+        "longest parts",
+        ", ".join(f"{name.replace(':', ' ')} {value:.1f} s" for name, value in longest),
+    )
 
 
 def data_files(run: RunFolder) -> list[DataFile]:

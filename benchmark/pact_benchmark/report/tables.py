@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup, escape
 
-from pact_benchmark.names import column_name, value_name
+from pact_benchmark.names import column_name, stratum_name, value_name
 from pact_benchmark.results import format_column
 
 MAX_ROWS = 60
@@ -90,6 +90,8 @@ def table_view(
             continue
         values = shown[name].tolist()
         interval = [shown[end].tolist() for end in ends.get(str(name), ())]
+        if name == "stratum":
+            values = [stratum_name(value) for value in values]
         columns.append(_column(values, interval, conditions))
         heads.append(Head(subscripts(column_name(str(name))), _numeric(values)))
     rows = [list(row) for row in zip(*columns, strict=True)]

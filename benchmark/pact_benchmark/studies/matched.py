@@ -22,7 +22,7 @@ from pact_benchmark.estimates import (
 )
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.figures import interval_dot
-from pact_benchmark.names import value_name
+from pact_benchmark.names import stratum_name
 from pact_benchmark.plotting import RULE_STYLE, new_figure
 from pact_benchmark.selection import Curve
 from pact_benchmark.studies._cutoffs import above_cutoff, fold_cutoffs
@@ -235,7 +235,7 @@ def _draw(
                 interval_dot(axes, place + shift, cell, upright=True, color=look["color"])
         axes.set_xticks([0, 1], ["without\ncorroboration", "with\ncorroboration"])
         axes.set_xlim(-0.4, 1.4)
-        axes.set_title(value_name(stratum), fontsize=9)
+        axes.set_title(stratum_name(stratum), fontsize=9)
     panels[0].set_ylabel(f"ncsAURC over [{support[0]:.2f}, {support[1]:.2f}]")
     panels[0].set_ylim(bottom=0.0)
     handles, labels = panels[0].get_legend_handles_labels()
