@@ -147,8 +147,11 @@ def test_commands_for_elsewhere_are_well_formed(document: Path) -> None:
 @having("toml")
 def test_configurations_are_accepted(document: Path, tmp_path: Path) -> None:
     """A TOML block is a configuration that `--config` takes, or names entry-point groups."""
-    for _, body in blocks(document, "toml"):
+    code = "".join(body for _, body in blocks(document, "python"))
+    for name, body in blocks(document, "toml"):
         content = tomllib.loads(body)
+        if name and f'"{name}"' in code:
+            continue  # read when the Python blocks run, after what it names is registered
         if "project" in content:
             assert set(content["project"]["entry-points"]) <= set(GROUPS)
             continue
