@@ -56,6 +56,17 @@ class ConcentrationChoice:
     frame: pd.DataFrame
     winner: tuple[str, ...]
 
+    @property
+    def passed_over(self) -> str | None:
+        """Where a candidate without a concentration won, and the best one with it was taken."""
+        others = [name for name in self.winner if "@" not in name]
+        if not others:
+            return None
+        return (
+            f"{', '.join(dict.fromkeys(others))} cost least in {len(others)} of "
+            f"{len(self.winner)} folds; the concentration is the best nested variant's"
+        )
+
 
 def choose_concentrations(candidates: Sequence[Candidate], fold: Ints) -> ConcentrationChoice:
     """Choose each outer fold's concentration by inner folds of its training set.

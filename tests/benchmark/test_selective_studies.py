@@ -157,8 +157,45 @@ def test_random_order_decomposition_adds_up(statistics):
         statistics, "random_order.pact.excess"
     )
     assert gap == pytest.approx(reference + excess, abs=1e-12)
+    stated = statistics["random_order.product_minus_pact.excess"]
+    assert stated.value == pytest.approx(excess, abs=1e-12)
+    assert stated.low < stated.value < stated.high
     errors = statistics["random_order.pact.errors_among_eligible"]
     assert value(statistics, "random_order.pact.reference") == pytest.approx(errors.value / 1440)
+
+
+def test_selective_metrics_are_statistics(results, statistics):
+    """Every entry of the tables of selective metrics is a statistic under the support's name."""
+    tables = {t.id: t.frame for result in results.values() for t in result.tables}
+    after = tables["selective_metrics"].set_index("rule").loc["PACT"]
+    assert after.index[0] == "AUGRC [0.10, 0.39]"
+    names = ["augrc", *(f"risk_at_coverage_0{c}0" for c in range(1, 5))]
+    names += [f"coverage_at_risk_{r}" for r in ("001", "005", "010")]
+    assert [statistics[f"after_admission.pact.{name}"].value for name in names] == after.tolist()
+    ranked = tables["ranking_metrics"].set_index("rule").loc["PACT"]
+    names = ["aurc", "augrc", *(f"risk_at_coverage_{c}" for c in ("010", "050", "100"))]
+    names += [f"coverage_at_risk_{r}" for r in ("010", "050")]
+    assert [statistics[f"before_admission.pact.{name}"].value for name in names] == ranked.tolist()
+
+
+def test_selective_metrics_follow_the_support(benchmark_rows, results):
+    """Another support gives another AUGRC, and its column says so."""
+    other = after_admission.compute(
+        Evaluation(benchmark_rows, kappa=[8.0] * 5), Settings(draws=0, support=(0.05, 0.30))
+    )
+    frame = next(t.frame for t in other.tables if t.id == "selective_metrics")
+    assert frame.columns[1] == "AUGRC [0.05, 0.30]"
+    shipped = results["after_admission"].statistics["after_admission.product.augrc"]
+    assert other.statistics["after_admission.product.augrc"].value != shipped.value
+
+
+def test_best_source_uses_what_leads_on_the_training_rows(benchmark_rows, results, statistics):
+    """Each fold ranks by its best source alone; here that is one source in all folds."""
+    frame = next(t.frame for t in results["before_admission"].tables if t.id == "best_source")
+    found = statistics["before_admission.best_source.ncsaurc"]
+    assert f"by fold: {', '.join(frame['best'])}" in found.note
+    assert set(frame["best"]) == {"language"}
+    assert found.value == value(statistics, "before_admission.language_only.base_eligible.ncsaurc")
 
 
 def test_constant_score_reaches_the_random_reference(benchmark_rows):

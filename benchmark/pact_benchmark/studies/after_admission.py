@@ -19,16 +19,14 @@ from pact_benchmark.estimates import (
 from pact_benchmark.evaluation import RULES, Evaluation
 from pact_benchmark.figures import rule_label
 from pact_benchmark.scores import SCORE_LABELS, SCORES
-from pact_benchmark.selection import (
-    Curve,
-    SupportError,
-    coverage_at_risk,
-    generalised_risk_area,
-    risk_at_coverage,
-)
+from pact_benchmark.selection import Curve
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 
 STAGES = {"before_admission": "before", "after_admission": "after"}
+COVERAGES = (0.10, 0.20, 0.30, 0.40)
+RISKS = (0.01, 0.05, 0.10)
+CONCENTRATED = ("pact", "nested_dirichlet")
+"""Rules whose figures rest on the chosen concentrations."""
 
 
 @study(
@@ -49,9 +47,16 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     areas = {rule: estimate.area(curve) for rule, curve in curves.items()}
     statistics: dict[str, Statistic] = {}
     for rule in settings.rules:
-        statistics[f"after_admission.{rule}.ncsaurc"] = areas[rule].statistic()
+        note = evaluation.choice.passed_over if rule in CONCENTRATED else None
+        statistics[f"after_admission.{rule}.ncsaurc"] = areas[rule].statistic().noted(note)
         statistics |= _operating_point(rule, curves[rule], estimate, settings)
     statistics["after_admission.pact_minus_nested"] = areas["pact"].minus(areas["nested_dirichlet"])
+    selective = {rule: _selective(curve, estimate) for rule, curve in curves.items()}
+    statistics |= {
+        f"after_admission.{rule}.{name}": found
+        for rule, metrics in selective.items()
+        for name, found in metrics.items()
+    }
     by_score = _by_score(evaluation, estimate, settings)
     statistics |= {
         f"after_admission.{rule}.{score}": area.statistic()
@@ -67,7 +72,11 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
                 "Cutoffs target the operating coverage on outer-training rows and are applied "
                 "unchanged to held-out scenes. Zero wrong admissions means none was observed.",
             ),
-            Table("selective_metrics", "Selective metrics after admission", _selective(curves)),
+            Table(
+                "selective_metrics",
+                "Selective metrics after admission",
+                _selective_frame(selective, settings),
+            ),
             Table(
                 "after_admission_scores",
                 "ncsAURC after admission, by score",
@@ -168,21 +177,31 @@ def _frame(curves: dict[str, Curve], areas: dict[str, Area], settings: Settings)
     return pd.DataFrame(rows)
 
 
-def _selective(curves: dict[str, Curve]) -> pd.DataFrame:
-    """Return generalised risk, risk at coverage and coverage at risk of each rule."""
-    rows = []
-    for rule, curve in curves.items():
-        try:
-            area = generalised_risk_area(curve)
-        except SupportError:
-            area = None
-        row: dict[str, object] = {"rule": rule_label(rule), "AUGRC[.10,.39]": area}
-        for coverage in (0.10, 0.20, 0.30, 0.40):
-            row[f"risk at {coverage:.2f}"] = risk_at_coverage(curve, coverage)
-        for risk in (0.01, 0.05, 0.10):
-            row[f"coverage at risk {risk:.2f}"] = coverage_at_risk(curve, risk)
-        rows.append(row)
-    return pd.DataFrame(rows)
+def _selective(curve: Curve, estimate: Estimator) -> dict[str, Statistic]:
+    """Return AUGRC, risk at coverages and coverage at risks, by the names of their statistics."""
+    return (
+        {"augrc": estimate.generalised_area(curve)}
+        | {f"risk_at_coverage_{100 * c:03.0f}": estimate.risk_at(curve, c) for c in COVERAGES}
+        | {f"coverage_at_risk_{100 * r:03.0f}": estimate.coverage_at(curve, r) for r in RISKS}
+    )
+
+
+def _selective_frame(
+    selective: dict[str, dict[str, Statistic]], settings: Settings
+) -> pd.DataFrame:
+    low, high = settings.support
+    heads = [
+        f"AUGRC [{low:.2f}, {high:.2f}]",
+        *(f"risk at {coverage:.2f}" for coverage in COVERAGES),
+        *(f"coverage at risk {risk:.2f}" for risk in RISKS),
+    ]
+    return pd.DataFrame(
+        [
+            {"rule": rule_label(rule)}
+            | {head: s.value for head, s in zip(heads, metrics.values(), strict=True)}
+            for rule, metrics in selective.items()
+        ]
+    )
 
 
 def _figures(curves: dict[str, Curve], areas: dict[str, Area], settings: Settings) -> list[Figure]:

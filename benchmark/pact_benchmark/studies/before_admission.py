@@ -13,7 +13,6 @@ from pact_benchmark import figures
 from pact_benchmark.estimates import (
     Area,
     Settings,
-    contrast,
     estimator,
     evaluation_of,
     settings_of,
@@ -66,12 +65,16 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     statistics |= _language_only(evaluation, settings)
     ranked = _ranking_metrics(evaluation, rules)
     statistics |= {
-        f"before_admission.{rule}.{name}": Statistic(
+        f"before_admission.{rule}.{_identifier(name)}": Statistic(
             float(ranked.loc[rule, name]), n=int(evaluation.benchmark.base_eligible.sum())
         )
         for rule in ranked.index
-        for name in ("aurc", "augrc")
+        for name in ranked.columns
     }
+    sources = _best_source(evaluation)
+    statistics["before_admission.best_source.ncsaurc"] = _best_source_area(
+        evaluation, settings, sources["best"].tolist()
+    )
     order = RandomOrder(evaluation, settings, {rule: areas[rule, "native"] for rule in rules})
     statistics |= order.statistics()
     values = pd.DataFrame(
@@ -95,7 +98,7 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
                 ranked.rename(index=rule_label).rename_axis("rule").reset_index(),
                 "Base-eligible held-out rows in one ranking; coverage is the share of these rows.",
             ),
-            Table("best_source", "Best single source of each fold", _best_source(evaluation)),
+            Table("best_source", "Best single source of each fold", sources),
         ],
         figures=_figures(native, values, settings),
         reading="Lower is better. The rule that leads depends on the score; an area above the "
@@ -129,7 +132,10 @@ class RandomOrder:
                 errors, self.eligible
             )
             found[f"random_order.{rule}.reference"] = self.own.share(errors, self.eligible)
-            found[f"random_order.{rule}.excess"] = self._excess(rule)
+            found[f"random_order.{rule}.excess"] = self._excess(rule).statistic()
+        found["random_order.product_minus_pact.excess"] = self._excess("product").minus(
+            self._excess("pact")
+        )
         found["random_order.product_minus_pact"] = self.own.mean(
             self.errors["product"] - self.errors["pact"], self.eligible
         )
@@ -153,14 +159,15 @@ class RandomOrder:
             )
         return pd.DataFrame(rows)
 
-    def _excess(self, rule: str) -> Statistic:
+    def _excess(self, rule: str) -> Area:
+        """Return how far a rule's area lies above its random-order reference."""
         area, n = self.areas[rule], int(self.eligible.sum())
         if area.value is None:
-            return Statistic(None, n=n, note=area.note)
+            return Area(None, area.draws, n, area.note)
         errors = self.errors[rule]
         weights = self.paired.weights(self.eligible.size)
         draws = area.draws - (weights @ errors) / (weights @ self.eligible)
-        return contrast(area.value - float(errors.sum() / n), draws, n)
+        return Area(area.value - float(errors.sum() / n), draws, n)
 
 
 def _ranking_metrics(evaluation: Evaluation, rules: Sequence[str]) -> pd.DataFrame:
@@ -179,6 +186,12 @@ def _ranking_metrics(evaluation: Evaluation, rules: Sequence[str]) -> pd.DataFra
             row[f"coverage at risk {risk:.1f}"] = sample_coverage_at_risk(score, wrong, risk)
         rows[rule] = row
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _identifier(name: str) -> str:
+    """Return a metric's name in a statistic: "risk at coverage 0.1" is `risk_at_coverage_010`."""
+    words, _, number = name.rpartition(" ")
+    return f"{words.replace(' ', '_')}_{100 * float(number):03.0f}" if words else name
 
 
 def _scenes_positive(first: Curve, second: Curve, settings: Settings) -> Statistic:
@@ -210,6 +223,15 @@ def _language_only(evaluation: Evaluation, settings: Settings) -> dict[str, Stat
         ).statistic()
         for name, available in variants.items()
     }
+
+
+def _best_source_area(evaluation: Evaluation, settings: Settings, best: Sequence[str]) -> Statistic:
+    """Return the area when each outer fold uses the source that leads on its training rows."""
+    eligible = evaluation.benchmark.base_eligible
+    parts = [evaluation.outputs(source) for source in best]
+    curve = evaluation.curve_of([Ranking(part.score, eligible, part.correct) for part in parts])
+    area = estimator(settings, points=STRATA_GRID_POINTS).area(curve)
+    return area.statistic().noted(f"by fold: {', '.join(best)}; base-eligible rows")
 
 
 def _best_source(evaluation: Evaluation) -> pd.DataFrame:

@@ -95,6 +95,8 @@ def fold_assignments(context: StudyContext) -> StudyResult:
                 record[name] = None
         records.append(record)
     frame = pd.DataFrame.from_records(records)
+    passed = int((frame["nested chosen"] < evaluation.benchmark.folds).sum())
+    note_passed = f"in {passed} of {REPEATS} assignments a rule without a concentration cost least"
     statistics: dict[str, Statistic] = {}
     for name in CONTRASTS:
         values = frame[name].dropna().to_numpy(dtype=float)
@@ -104,7 +106,7 @@ def fold_assignments(context: StudyContext) -> StudyResult:
             Statistic(float(values.mean()), float(values.min()), float(values.max()), REPEATS, note)
             if values.size
             else Statistic(None, n=REPEATS, note="no assignment has common support")
-        )
+        ).noted(note_passed if passed else None)
         statistics[f"{prefix}.negative"] = Statistic(int((values < 0).sum()), n=REPEATS)
     figure = Figure(
         "fold_assignments",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,65 @@ def _ece(arm: EvidenceArm, kappa: Floats, evaluation: Evaluation, estimate: Esti
     return Statistic(float(summary.metrics()["ece10"][0]), low, high, benchmark.n)
 
 
+def next_observed_arm(evaluation: Evaluation) -> EvidenceArm:
+    """Return the evidence when the first *observed* source speaks for each component.
+
+    A representative that is unavailable or invalid is replaced by the next source in the order
+    of the sources, where the fixed one would contribute nothing.
+    """
+    sources = evaluation.benchmark.sources
+    evidence, observed = source_evidence(sources), np.asarray(sources.observed())
+    component = np.broadcast_to(np.asarray(sources.component), observed.shape)
+    total = evidence[:, 0].copy()
+    for place in range(1, observed.shape[1]):
+        earlier = observed[:, :place] & (component[:, :place] == component[:, [place]])
+        total += np.where(earlier.any(axis=1)[:, None], 0.0, evidence[:, place])
+    return EvidenceArm(total, evaluation.benchmark.label)
+
+
+@dataclass(frozen=True)
+class ArmCurves:
+    """One counting structure with its curves before and after admission."""
+
+    arm: EvidenceArm
+    before: Curve
+    after: Curve
+
+
+def _curves(evaluation: Evaluation, arm: EvidenceArm) -> ArmCurves:
+    benchmark = evaluation.benchmark
+    eligible = benchmark.base_eligible
+    passing = eligible & np.asarray(admissible(benchmark.sources, arm.contract, evaluation.policy))
+    return ArmCurves(
+        arm,
+        evaluation.curve_of(arm.rankings(evaluation, eligible)),
+        evaluation.curve_of(arm.rankings(evaluation, passing)),
+    )
+
+
+def _against_meet(
+    prefix: str, chosen: ArmCurves, meet: ArmCurves, evaluation: Evaluation, estimate: Estimator
+) -> dict[str, Statistic]:
+    """Return what a representative does, and where its scores are not those of the meet."""
+    benchmark, kappa = evaluation.benchmark, row_kappa(evaluation)
+    scene, scenes = benchmark.scene, benchmark.scenes
+    differs = np.abs(chosen.arm.score(kappa) - meet.arm.score(kappa)) > SCORE_TOLERANCE
+    same = chosen.arm.contract == meet.arm.contract
+    place = chosen.after.index(OPERATING_TARGET)
+    before, n = estimate.area(chosen.before), chosen.after.n
+    return {
+        f"{prefix}.before_admission": before.statistic(),
+        f"{prefix}.minus_pact": before.minus(estimate.area(meet.before)),
+        f"{prefix}.after_admission": estimate.area(chosen.after).statistic(),
+        f"{prefix}.wrong_at_013": estimate.total(chosen.after.wrong[:, place], n),
+        f"{prefix}.retained_at_013": estimate.total(chosen.after.admitted[:, place], n),
+        f"{prefix}.score_changed": row_mean(estimate, differs, scene, scenes),
+        f"{prefix}.score_changed_same_contract": row_mean(
+            estimate, differs[same], scene[same], scenes
+        ),
+    }
+
+
 @study(
     "representative",
     title="Fixed representative",
@@ -138,55 +198,41 @@ def _ece(arm: EvidenceArm, kappa: Floats, evaluation: Evaluation, estimate: Esti
     order=230,
 )
 def representative(context: StudyContext) -> StudyResult:
-    """Keep the first source of each component, before and after admission."""
+    """Keep one source of each component, before and after admission."""
     evaluation, settings = evaluation_of(context), settings_of(context)
-    benchmark = evaluation.benchmark
     estimate = Estimator(settings.draws, SEED_MAIN, settings.support)
-    chosen, meet = rule_arm(evaluation, "representative"), rule_arm(evaluation)
-    eligible = benchmark.base_eligible
-    before: dict[str, Curve] = {}
-    after: dict[str, Curve] = {}
-    for name, arm in (("representative", chosen), ("pact", meet)):
-        passing = eligible & np.asarray(
-            admissible(benchmark.sources, arm.contract, evaluation.policy)
-        )
-        before[name] = evaluation.curve_of(arm.rankings(evaluation, eligible))
-        after[name] = evaluation.curve_of(arm.rankings(evaluation, passing))
-    kappa = row_kappa(evaluation)
-    differs = np.abs(chosen.score(kappa) - meet.score(kappa)) > SCORE_TOLERANCE
-    same = chosen.contract == meet.contract
-    point = after["representative"].at(OPERATING_TARGET)
-    statistics = {
-        "representative.before_admission": estimate.area(before["representative"]).statistic(),
-        "representative.minus_pact": estimate.area(before["representative"]).minus(
-            estimate.area(before["pact"])
-        ),
-        "representative.after_admission": estimate.area(after["representative"]).statistic(),
-        "representative.wrong_at_013": Statistic(point.wrong, n=point.n),
-        "representative.retained_at_013": Statistic(point.admitted, n=point.n),
-        "representative.score_changed": row_mean(
-            estimate, differs, benchmark.scene, benchmark.scenes
-        ),
-        "representative.score_changed_same_contract": row_mean(
-            estimate, differs[same], benchmark.scene[same], benchmark.scenes
-        ),
+    curves = {
+        "pact": _curves(evaluation, rule_arm(evaluation)),
+        "representative": _curves(evaluation, rule_arm(evaluation, "representative")),
+        "representative.next_observed": _curves(evaluation, next_observed_arm(evaluation)),
     }
-    pact_point = after["pact"].at(OPERATING_TARGET)
+    statistics: dict[str, Statistic] = {}
+    for prefix in ("representative", "representative.next_observed"):
+        statistics |= _against_meet(prefix, curves[prefix], curves["pact"], evaluation, estimate)
+    points = [item.after.at(OPERATING_TARGET) for item in curves.values()]
+    fixed = RULE_STYLE["representative"].label
     frame = pd.DataFrame(
         {
-            "rule": [RULE_STYLE[name].label for name in ("pact", "representative")],
-            "before admission": [estimate.area(before[n]).statistic().value for n in after][::-1],
-            "after admission": [estimate.area(after[n]).statistic().value for n in after][::-1],
-            "retained at 0.13": [pact_point.admitted, point.admitted],
-            "wrong at 0.13": [pact_point.wrong, point.wrong],
+            "rule": [RULE_STYLE["pact"].label, fixed, f"{fixed}, next observed"],
+            "before admission": [estimate.area(item.before).value for item in curves.values()],
+            "after admission": [estimate.area(item.after).value for item in curves.values()],
+            "retained at 0.13": [point.admitted for point in points],
+            "wrong at 0.13": [point.wrong for point in points],
         }
     )
-    table = Table("representative", "PACT and the fixed representative: ncsAURC and counts", frame)
+    table = Table(
+        "representative",
+        "PACT and the fixed representative: ncsAURC and counts",
+        frame,
+        "A representative that is not observed contributes nothing; in the last row the next"
+        " observed source of its component takes its place.",
+    )
+    drawn = {name: curves[name].after for name in ("representative", "pact")}
     figure = Figure(
         "representative",
         "Risk–coverage after admission: PACT and the fixed representative",
         "Risk against coverage after admission for PACT and the fixed representative.",
-        lambda: figures.risk_coverage(after, settings.operating_target, "After admission"),
+        lambda: figures.risk_coverage(drawn, settings.operating_target, "After admission"),
     )
     reading = (
         "A representative equals the meet only where it is the smallest member in every"

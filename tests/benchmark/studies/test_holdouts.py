@@ -9,9 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pact_benchmark.concentration import choose_concentrations
+from pact_benchmark.estimates import Settings
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.plotting import render, style
 from pact_benchmark.selection import TARGETS, Curve, Ranking
+from pact_benchmark.studies import after_admission
 from pact_benchmark.studies._holdout import joint_counts, listed_weights, unsupported_scenes
 from pact_benchmark.studies.fold_assignments import (
     fold_assignments,
@@ -19,7 +22,12 @@ from pact_benchmark.studies.fold_assignments import (
     shuffled_assignment,
 )
 from pact_benchmark.studies.joint_holdout import joint_holdout
-from pact_benchmark.studies.source_scales import chosen_scales, scale_grid, scene_log_loss
+from pact_benchmark.studies.source_scales import (
+    chosen_scales,
+    on_the_edge,
+    scale_grid,
+    scene_log_loss,
+)
 from pact_benchmark.study import all_studies
 from pact_core import FusionOptions, fuse
 
@@ -126,8 +134,6 @@ def test_assignments_follow_the_published_shuffle(benchmark_rows):
 
 def test_assignment_candidates_choose_as_the_main_study_does(benchmark_rows):
     """Under the main folds the candidates lead to the main study's concentrations."""
-    from pact_benchmark.concentration import choose_concentrations
-
     evaluation = Evaluation(benchmark_rows)
     choice = choose_concentrations(selection_candidates(evaluation), benchmark_rows.fold)
     np.testing.assert_array_equal(choice.kappa, evaluation.kappa)
@@ -167,10 +173,49 @@ def test_chosen_scales_minimise_training_nll(benchmark_rows):
 def test_scene_log_loss_sums_over_scenes(benchmark_rows):
     """With equal scales the summed loss over rows is PACT's NLL."""
     evaluation = Evaluation(benchmark_rows, kappa=KAPPA)
-    loss = scene_log_loss(evaluation, 8.0, [(1.0, 1.0, 1.0)]).sum() / benchmark_rows.n
+    loss = scene_log_loss(evaluation, [(1.0, 1.0, 1.0)])[8.0].sum() / benchmark_rows.n
     posterior = evaluation.outputs("pact", 8.0).posterior
     rows = np.arange(benchmark_rows.n)
     assert loss == pytest.approx(-np.log(posterior[rows, benchmark_rows.label]).mean())
+
+
+def test_grids_of_scales_say_where_the_choice_lies(context, results):
+    """Each grid has a line; a choice of the largest ratio that its levels allow is at the edge."""
+    result = results["source_scales"]
+    frame = next(t.frame for t in result.tables if t.id == "source_scales_grids")
+    assert len(frame) == 4
+    assert "0.5, 1, 2" in set(frame["levels"])
+    assert frame[["language", "geometry", "risk"]].prod(axis=1).to_numpy() == pytest.approx(1.0)
+    shipped = frame[frame["levels"] == "0.5, 1, 2"].iloc[0]
+    found = result.statistics["source_scales.language"]
+    assert shipped["language"] == found.value
+    assert f"at the edge of the grid in {shipped['folds at the edge']} of 5 folds" in found.note
+    before = result.statistics["source_scales.pact.before_admission"].value
+    assert shipped["ncsAURC before admission"] == before
+
+
+def test_edge_of_a_grid_by_hand():
+    """Levels 0.5 and 2 allow a ratio of 4."""
+    assert on_the_edge([(0.5, 0.5, 2.0), (1.0, 1.0, 1.0)], (0.5, 1.0, 2.0)) == 1
+
+
+def test_non_nested_winners_are_noted(context, results, monkeypatch):
+    """An assignment in which a rule without a concentration costs least is not passed silently."""
+    nested = results["fold_assignments"].tables[0].frame["nested chosen"]
+    note = results["fold_assignments"].statistics["fold_assignments.pact_minus_nested"].note
+    assert ("without a concentration" in note) == bool((nested < 5).any())
+    choice = choose_concentrations(
+        selection_candidates(Evaluation(context.benchmark)), context.benchmark.fold
+    )
+    assert replace(choice, winner=("nested_dirichlet@4",) * 5).passed_over is None
+    mixed = replace(choice, winner=("product", "nested_dirichlet@8", "product"))
+    assert mixed.passed_over.startswith("product cost least in 2 of 3 folds")
+    monkeypatch.setattr(Evaluation, "choice", mixed)
+    found = after_admission.compute(
+        Evaluation(context.benchmark, kappa=KAPPA), Settings(draws=0)
+    ).statistics
+    assert "product cost least" in found["after_admission.pact.ncsaurc"].note
+    assert found["after_admission.product.ncsaurc"].note is None
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.studies._arms import (
     GEOMETRY,
     MERGED,
+    RISK,
     SINGLETON,
     EvidenceArm,
     aggregate,
@@ -28,7 +29,12 @@ from pact_benchmark.studies.near_copies import (
     near_copy_effect,
     zero_intercept_slope,
 )
-from pact_benchmark.studies.operators import budget_raised, maximum, representative
+from pact_benchmark.studies.operators import (
+    budget_raised,
+    maximum,
+    next_observed_arm,
+    representative,
+)
 from pact_benchmark.studies.regrouping import regrouping
 from pact_core import HANDOVER_ROLES, FusionOptions, SourceBatch, fuse
 
@@ -190,6 +196,28 @@ def test_representative_study_counts_at_the_operating_point(context):
     wrong = statistics["representative.wrong_at_013"].value
     assert 0 <= wrong <= statistics["representative.retained_at_013"].value
     assert 0.0 <= statistics["representative.score_changed_same_contract"].value <= 1.0
+
+
+def test_next_observed_source_speaks_where_the_first_is_not_observed(evaluation):
+    """Only rows whose geometry is not observed and whose risk is differ from the fixed one."""
+    fixed, other = rule_arm(evaluation, "representative"), next_observed_arm(evaluation)
+    observed = evaluation.benchmark.observed
+    taken_over = ~observed[:, GEOMETRY] & observed[:, RISK]
+    np.testing.assert_allclose(other.evidence[~taken_over], fixed.evidence[~taken_over], atol=1e-12)
+    risk = source_evidence(evaluation.benchmark.sources)[:, RISK]
+    gained = (other.evidence - fixed.evidence)[taken_over]
+    np.testing.assert_allclose(gained, risk[taken_over], atol=1e-12)
+    assert taken_over.any()
+
+
+def test_both_readings_of_the_representative_are_reported(context):
+    """Each statistic of the fixed representative has its sibling under the other reading."""
+    statistics = representative(context).statistics
+    other = "representative.next_observed."
+    names = {name.removeprefix(other) for name in statistics if name.startswith(other)}
+    assert {f"representative.{name}" for name in names} == {
+        name for name in statistics if not name.startswith(other)
+    }
 
 
 def test_budget_of_repeated_geometry(evaluation):
