@@ -36,12 +36,3 @@ def sweep_backends(incomplete: str) -> list[str]:
     from pact_benchmark.sweep.backends import Backend
 
     return _starting(list(Backend), incomplete)
-
-
-def rules(incomplete: str) -> list[str]:
-    """Return the registered rules, plug-ins included, and "all"."""
-    from pact_benchmark import plugins
-    from pact_core import RULES
-
-    plugins.load("pact.rules")
-    return _starting(["all", *RULES], incomplete)
