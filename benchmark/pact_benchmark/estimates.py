@@ -282,8 +282,10 @@ class Estimator:
 
     def coverage_at(self, curve: Curve, risk: float) -> Statistic:
         """Return the largest coverage whose conditional risk is at most `risk`, 0 for none."""
+        value = coverage_at_risk(curve, risk)
         draws = coverage_at_risk_draws(curve, self.weights(curve.n.size), risk)
-        return _with_interval(coverage_at_risk(curve, risk), draws, int(curve.n.sum()))
+        note = None if value else f"the risk exceeds {risk:g} at every target coverage"
+        return _with_interval(value, draws, int(curve.n.sum())).noted(note)
 
     def total(self, per_scene: NDArray[Any], rows: NDArray[Any]) -> Statistic:
         """Return a count that is summed over scenes [S].
