@@ -309,11 +309,12 @@ def test_json_keys_are_names(pact, finished_run: Path) -> None:
         ("pact simulate side", "side_by_side"),
         ("pact run --backend kin", "kinematic"),
         ("pact sweep --backend l", "local"),
+        ("pact decide --rule hier", "hierarchy_cautious"),
         ("pact scenes preview scene_01", "scene_013"),
     ],
 )
 def test_shells_complete_names(pact, words: str, expected: str) -> None:
-    """Studies, scenes and backends are completed by the shell."""
+    """Studies, scenes, backends and rules are completed by the shell."""
     asked = {
         "_PACT_COMPLETE": "complete_bash",
         "COMP_WORDS": words,

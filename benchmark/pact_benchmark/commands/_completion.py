@@ -24,6 +24,16 @@ def scenes(incomplete: str) -> list[str]:
     return _starting([*(geometry.value for geometry in Geometry), *ids], incomplete)
 
 
+def rules(incomplete: str) -> list[str]:
+    """Return the fusion rules of the package and of plug-ins, and the word for all of them."""
+    from pact_benchmark import plugins
+    from pact_benchmark.formats.deciding import ALL
+    from pact_core import RULES
+
+    plugins.load("pact.rules")
+    return _starting([ALL, *sorted(RULES)], incomplete)
+
+
 def backends(incomplete: str) -> list[str]:
     """Return the simulators."""
     from pact_scenes.simulators import BACKENDS

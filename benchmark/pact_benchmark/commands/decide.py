@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from pact_benchmark.commands import _completion
 from pact_benchmark.commands._options import ConfigOption, FormatOption, QuietOption
 from pact_benchmark.console import Console, Format, emit_json, to_jsonable
 from pact_benchmark.errors import PactError, UsageError
@@ -42,7 +42,12 @@ def decide(
     ] = Path("-"),
     rule: Annotated[
         list[str] | None,
-        typer.Option("--rule", "-r", help="Fusion rule, may be repeated; or: all. Default: pact."),
+        typer.Option(
+            "--rule",
+            "-r",
+            help="Fusion rule, may be repeated; or: all. Default: pact.",
+            autocompletion=_completion.rules,
+        ),
     ] = None,
     kappa: Annotated[float, typer.Option(min=0.0, help="Evidence scale.")] = 8.0,
     threshold: Annotated[
@@ -79,12 +84,15 @@ def decide(
     from pact_benchmark.config import load_config
     from pact_benchmark.formats import deciding, instance
     from pact_benchmark.formats.lines import read_lines
+    from pact_core import FusionOptions
 
     if schema:
         emit_json(instance.schema())
         return
-    if not isfinite(kappa):
-        raise UsageError(f"--kappa must be finite, got {kappa}")
+    try:
+        FusionOptions(kappa=kappa)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
     plugins.load("pact.rules")
     plugins.load("pact.checks")
     policy = admission_policy(load_config(config).section("admission"))

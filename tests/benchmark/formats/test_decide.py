@@ -267,6 +267,12 @@ def test_human_format_schema_and_wrong_rule(pact, tmp_path):
     assert wrong.returncode == 2
     assert "unknown rule 'pakt'" in wrong.stderr
     assert pact("decide", tmp_path / "none.jsonl").returncode == 2
+    for kappa in ("1e120", "inf", "nan"):
+        refused = pact("decide", "--kappa", kappa, stdin=json.dumps(INSTANCE))
+        assert refused.returncode == 2
+        assert refused.stdout == ""
+        assert refused.stderr.count("\n") == 1
+        assert "kappa" in refused.stderr
 
 
 def test_release_records_agree_with_the_expected_answers(pact, shared):
