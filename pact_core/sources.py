@@ -72,7 +72,7 @@ class Source:
 
     Raises:
         ValueError: The parent set is empty, or is no collection of names: one string, say, or an
-            iterator, which would name its parents only once.
+            iterator, which would name its parents only once. Or the command is no CommandState.
     """
 
     role: str
@@ -93,6 +93,9 @@ class Source:
             raise ValueError(
                 f"source {self.role!r} has no parents; every source needs at least one"
             )
+        if self.command is not None and not isinstance(self.command, CommandState):
+            kind = type(self.command).__name__
+            raise ValueError(f"command of {self.role!r} must be a CommandState, not {kind}")
 
 
 def total(values: Iterable[float]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pact_benchmark.console import shell_path
+from pact_benchmark.console import Console, shell_path
 from pact_benchmark.set_transformer import training_status
 from pact_benchmark.store import RunFolder
 from pact_benchmark.study import all_studies
@@ -60,3 +60,18 @@ def _shard_row(name: str, status: JobStatus) -> dict[str, str]:
         "state": "finished" if status.done >= status.points else "partly",
         "detail": detail,
     }
+
+
+def warn_of_unfinished(run: RunFolder, console: Console) -> None:
+    """Say which studies of a run are not up to date, and what brings them there."""
+    states = {
+        row["part"]: row["state"]
+        for row in run_status(run)["parts"]
+        if row["part"].startswith("study:") and row["state"] != "finished"
+    }
+    if states:
+        name, state = next(iter(states.items()))
+        console.say(
+            f"{len(states)} studies of {run.path} are not up to date ({name} is {state});"
+            f" run `pact evaluate --output {shell_path(run.path)}` first"
+        )

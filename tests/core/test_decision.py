@@ -127,6 +127,8 @@ def test_sources_need_parents_and_contracts_need_names():
         Source("risk", None, None, None, set())
     with pytest.raises(ValueError, match="must be a collection"):
         Source("risk", None, None, None, "frame-12")
+    with pytest.raises(ValueError, match="must be a CommandState, not dict"):
+        Source("language", None, None, None, {"c"}, command={"status": "current"})  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least two"):
         ContractSet(("only",))
     with pytest.raises(ValueError, match="distinct"):

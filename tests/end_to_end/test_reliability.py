@@ -89,6 +89,12 @@ def test_the_printed_command_mends_to_the_same_bytes(run_copy: Path, tmp_path: P
     outdated = {part["part"] for part in states if part["state"] == "outdated"}
     assert {"study:copies", "decisions"} <= outdated
     assert not {"study:design", "instances", "observations"} & outdated
+    told = pact("report", run_copy, check=True)
+    assert "are not up to date" in told.stderr
+    page = (run_copy / "report.html").read_text(encoding="utf-8")
+    assert "Not all of one piece" in page
+    marked = page.count("Made from rows that have been replaced since.")
+    assert marked == len([name for name in outdated if name.startswith("study:")])
     names = ["instances.parquet", "studies/design.json", "statistics.json"]
     originals = {name: (run_copy / name).read_bytes() for name in names}
     for name in names:

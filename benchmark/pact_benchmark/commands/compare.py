@@ -49,20 +49,21 @@ def compare(
         summarise,
     )
     from pact_benchmark.config import changes
+    from pact_benchmark.progress import warn_of_unfinished
     from pact_benchmark.results import STATISTICS
     from pact_benchmark.store import RunFolder
 
     folder = RunFolder.open(run or output)
     statistics = folder.read_json(STATISTICS)
     console = Console(quiet)
-    _warn_of_unfinished(folder, console)
+    warn_of_unfinished(folder, console)
     if other is None:
         frame = compare_with_published(statistics)
         curves = _curves(folder)
         changed = changes(folder.manifest["config"]) if "config" in folder.manifest else []
     else:
         second = RunFolder.open(other)
-        _warn_of_unfinished(second, console)
+        warn_of_unfinished(second, console)
         frame = compare_runs(statistics, second.read_json(STATISTICS))
         curves, changed = None, []
     cards = summarise(frame)
@@ -84,23 +85,6 @@ def compare(
         _print_commands(frame, shell_path(folder.path))
     if changed:
         typer.echo(remark(changed))
-
-
-def _warn_of_unfinished(run: RunFolder, console: Console) -> None:
-    """Say which studies of a run are not up to date, and what brings them there."""
-    from pact_benchmark.progress import run_status
-
-    states = {
-        row["part"]: row["state"]
-        for row in run_status(run)["parts"]
-        if row["part"].startswith("study:") and row["state"] != "finished"
-    }
-    if states:
-        name, state = next(iter(states.items()))
-        console.say(
-            f"{len(states)} studies of {run.path} are not up to date ({name} is {state});"
-            f" run `pact evaluate --output {shell_path(run.path)}` first"
-        )
 
 
 def _curves(run: RunFolder) -> pd.DataFrame | None:

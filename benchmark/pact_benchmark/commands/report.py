@@ -25,17 +25,20 @@ def report(
 
     Example: pact report runs/default
     """
+    from pact_benchmark.progress import warn_of_unfinished
     from pact_benchmark.report import write_report
     from pact_benchmark.store import RunFolder
 
     run = RunFolder.open(folder or output)
+    console = Console(quiet)
+    warn_of_unfinished(run, console)
     with run.lock():
         wrote = write_report(run)
     page = run.file("report.html")
     if format is Format.JSON:
         emit_json({"run": str(run.path), "report": str(page), "bytes": page.stat().st_size})
     else:
-        Console(quiet).say(f"wrote {page}" if wrote else f"{page} is up to date")
+        console.say(f"wrote {page}" if wrote else f"{page} is up to date")
 
 
 def register(app: typer.Typer) -> None:

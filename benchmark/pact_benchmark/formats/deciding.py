@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -49,7 +50,9 @@ def chosen_rules(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(RULES)
     for name in names:
         if name not in RULES:
-            raise UsageError(f"unknown rule {name!r}; known: all, {', '.join(RULES)}")
+            near = difflib.get_close_matches(name, RULES, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UsageError(f"unknown rule {name!r}; {hint}known: all, {', '.join(RULES)}")
     return tuple(names)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pact_core import HANDOVER, CommandState, ContractSet, Source
 
 COMMAND_FIELDS = tuple(field.name for field in fields(CommandState))
+COMMAND_STATUSES = ("current", "stale_previous_command")
 
 
 class FormatError(ValueError):
@@ -95,6 +96,10 @@ def _command(value: Any, where: str) -> CommandState | None:
     if value is None:
         return None
     item = _object(value, f"{where}.command")
+    status = item.get("status")
+    if isinstance(status, str) and status not in ("", *COMMAND_STATUSES):
+        known = " or ".join(COMMAND_STATUSES)
+        raise FormatError(f"{where}.command: unknown status {status!r}; write {known}")
     return CommandState(**{name: _text(item.get(name)) for name in COMMAND_FIELDS})
 
 

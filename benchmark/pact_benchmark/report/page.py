@@ -48,12 +48,14 @@ def render_report(run: RunFolder) -> str:
         lstrip_blocks=True,
     )
     results = stored_results(run)
+    stale = {r["id"] for r in results if run.outdated(f"study:{r['id']}")}
     statistics = run.read_json(STATISTICS) if run.checksum(STATISTICS) else {}
     config = run.manifest.get("config", {})
     changed = changes(config) if config else []
     css, script = map(_asset, _ASSETS)
     return environment.get_template(_TEMPLATE).render(
-        title=_title(run, len(results)),
+        title=_title(run, len(results) - len(stale)),
+        stale=stale,
         facts=_facts(run),
         css=Markup(css),
         script=Markup(script),

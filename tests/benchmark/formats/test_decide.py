@@ -82,18 +82,20 @@ def test_malformed_lines_are_reported_and_the_stream_goes_on(pact):
         json.dumps({"sources": SOURCES, "contracts": ["N", "N"]}),
         json.dumps({"sources": [{**SOURCES[0], "available": "yes"}]}),
         json.dumps({"record_id": 5, "sources": SOURCES}),
+        json.dumps({"sources": [{**SOURCES[0], "command": {"status": "curent"}}]}),
     ]
     text = "\n".join([json.dumps(INSTANCE), *bad, "", json.dumps(unnamed)]) + "\n"
     done = pact("decide", stdin=text)
     assert done.returncode == 1
     objects = [json.loads(line) for line in done.stdout.splitlines()]
     errors = objects[1:-1]
-    assert [error["line"] for error in errors] == list(range(2, 10))
+    assert [error["line"] for error in errors] == list(range(2, 11))
     for error in errors:
         validator("error").validate(error)
     assert "'parents' is empty" in errors[3]["error"]
-    assert objects[-1]["record_id"] == 11
-    assert "8 error(s)" in done.stderr
+    assert objects[-1]["record_id"] == 12
+    assert "unknown status 'curent'" in errors[8]["error"]
+    assert "9 error(s)" in done.stderr
 
 
 def test_bad_numbers_are_decisions_not_errors():
