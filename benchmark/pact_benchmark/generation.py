@@ -55,8 +55,9 @@ def generate(observations: pd.DataFrame, config: Config) -> pd.DataFrame:
 def generate_into(run: RunFolder, config: Config, console: Console) -> None:
     """Bring the instances of a run and their dataset card up to date."""
     observations = run.read_frame(OBSERVATIONS)
+    code = code_key(*plugins.packages("pact.conditions"))
     key = digest(
-        [run.checksum(OBSERVATIONS), config.key("conditions", "opinions"), config.seed, code_key()]
+        [run.checksum(OBSERVATIONS), config.key("conditions", "opinions"), config.seed, code]
     )
     if run.current(PART, key):
         return

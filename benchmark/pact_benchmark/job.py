@@ -114,13 +114,12 @@ class Evaluated:
 def evaluate_run(run: RunFolder, context: StudyContext, names: list[str]) -> Evaluated:
     """Run the named studies (all for an empty list) where needed; one that fails stops no other."""
     chosen = choose_studies(names)
-    key = _study_key(run, context.config)
     evaluated = Evaluated()
     with context.console.progress("studies", len(chosen)) as bar:
         for study in chosen:
             bar.note(study.title)
             try:
-                _update(run, study, context, key)
+                _update(run, study, context)
                 evaluated.done.append(study.id)
             except StudyError as error:
                 evaluated.failed.append(error)
@@ -130,8 +129,9 @@ def evaluate_run(run: RunFolder, context: StudyContext, names: list[str]) -> Eva
     return evaluated
 
 
-def _update(run: RunFolder, study: Study, context: StudyContext, key: str) -> None:
+def _update(run: RunFolder, study: Study, context: StudyContext) -> None:
     """Make the result of a study anew unless it is current."""
+    key = _study_key(run, context.config, study.function.__module__.partition(".")[0])
     if result_current(run, study.id, key):
         return
     started = time.monotonic()
@@ -151,13 +151,14 @@ def _write_decisions(run: RunFolder, context: StudyContext) -> None:
             part.frame(f"decisions/{rule}.parquet", frame)
 
 
-def _study_key(run: RunFolder, config: Config) -> str:
-    """Return a digest of everything that a study depends on."""
+def _study_key(run: RunFolder, config: Config, *packages: str) -> str:
+    """Return a digest of everything that a study in one of `packages` depends on."""
+    foreign = plugins.packages("pact.rules", "pact.checks")
     return digest(
         [
             run.checksum("instances.parquet"),
             config.key("admission", "evaluation", "folds"),
-            code_key(),
+            code_key(*foreign, *packages),
         ]
     )
 

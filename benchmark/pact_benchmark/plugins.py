@@ -49,22 +49,31 @@ def load(*groups: str) -> None:
             )
 
 
+def packages(*groups: str) -> dict[str, str]:
+    """Return the top-level packages (or modules) of plug-ins, with the name of one of each.
+
+    Args:
+        groups: groups to look at; none for all.
+    """
+    return {
+        entry.module.partition(".")[0]: entry.name
+        for group in groups or GROUPS
+        for entry in entry_points(group=group)
+    }
+
+
 def blame(error: BaseException) -> str | None:
     """Return in one line what went wrong in which plug-in; None for an error that is not of one.
 
     An error is of a plug-in if it came out of a call of the plug-in's package.
     """
-    packages = {
-        entry.module.partition(".")[0]: entry.name
-        for group in GROUPS
-        for entry in entry_points(group=group)
-    }
+    known = packages()
     names = [
         str(frame.f_globals.get("__name__", ""))
         for frame, _ in traceback.walk_tb(error.__traceback__)
     ]
     for module in reversed(names):
-        plugin = packages.get(module.partition(".")[0])
+        plugin = known.get(module.partition(".")[0])
         if plugin is not None:
             return f"plug-in {plugin!r} ({module}) failed: {_told(error)}"
     return None

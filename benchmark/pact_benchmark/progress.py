@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pact_benchmark.console import Console, shell_path
+from pact_benchmark.report import report_current
 from pact_benchmark.set_transformer import training_status
 from pact_benchmark.store import RunFolder
 from pact_benchmark.study import all_studies
@@ -46,6 +47,10 @@ def _part_row(run: RunFolder, name: str) -> dict[str, str]:
         return {"part": name, "state": "damaged", "detail": detail}
     if run.outdated(name):
         return {"part": name, "state": "outdated", "detail": f"{detail}; its rows were replaced"}
+    if name == "report" and not report_current(run):
+        renew = f"`pact report {shell_path(run.path)}`"
+        detail = f"{detail}; the run or the software has changed since, {renew} renews it"
+        return {"part": name, "state": "outdated", "detail": detail}
     return {"part": name, "state": "finished", "detail": detail}
 
 

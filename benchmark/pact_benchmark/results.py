@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 STATISTICS = "statistics.json"
 _PART = "study:"
+OURS = ("pact_core", "pact_scenes", "pact_benchmark")
 
 
 def write_result(
@@ -228,29 +229,35 @@ def to_latex(table: Table) -> str:
     return out.getvalue()
 
 
-@cache
 def code_key(*packages: str) -> str:
     """Return a digest of installed sources, so that a change of code makes results anew.
 
     Args:
-        packages: packages to look at; none for all of ours.
+        packages: packages to look at besides ours.
     """
+    return sources_key(*OURS, *packages)
+
+
+@cache
+def sources_key(*packages: str) -> str:
+    """Return a digest of the sources of some installed packages."""
     total = hashlib.sha256()
-    for package in packages or ("pact_core", "pact_scenes", "pact_benchmark"):
-        for name, content in sorted(_sources(resources.files(package), package)):
+    for package in sorted(set(packages)):
+        for name, content in sorted(_sources(package)):
             total.update(name.encode() + b"\0" + content)
     return total.hexdigest()
 
 
-def _sources(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
-    found: list[tuple[str, bytes]] = []
-    for entry in folder.iterdir():
-        name = f"{prefix}/{entry.name}"
-        if entry.is_dir():
-            found += _sources(entry, name)
-        elif entry.name.endswith(".py"):
-            found.append((name, entry.read_bytes()))
-    return found
+def _sources(package: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every source file of a package, or of a single module."""
+    spec = find_spec(package)
+    if spec is None:
+        return
+    for folder in map(Path, spec.submodule_search_locations or ()):
+        for file in folder.rglob("*.py"):
+            yield f"{package}/{file.relative_to(folder).as_posix()}", file.read_bytes()
+    if not spec.submodule_search_locations and spec.origin and spec.has_location:
+        yield f"{package}.py", Path(spec.origin).read_bytes()
 
 
 def statistics_of(values: Mapping[str, Statistic]) -> dict[str, dict[str, Any]]:

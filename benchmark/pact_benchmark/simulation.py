@@ -15,7 +15,7 @@ import pandas as pd
 from pact_benchmark.config import Config
 from pact_benchmark.console import Console
 from pact_benchmark.errors import PactError, UsageError
-from pact_benchmark.results import code_key
+from pact_benchmark.results import sources_key
 from pact_benchmark.store import RunFolder, digest
 from pact_benchmark.sweep.backends import run_shards
 from pact_benchmark.sweep.shards import ShardFolder
@@ -80,7 +80,7 @@ def plan_rollouts(config: Config, backend: str, scenes: Sequence[str] | None = N
     except BackendUnavailableError as error:
         raise UsageError(str(error)) from error
     names = [spec.scene_id for spec in specs]
-    key = digest([taken, config.key("scenes", "simulation"), names, code_key("pact_scenes")])
+    key = digest([taken, config.key("scenes", "simulation"), names, sources_key("pact_scenes")])
     return Rollouts(RolloutInputs(taken, settings), specs, key, why)
 
 

@@ -230,6 +230,34 @@ def test_a_study_that_fails_later_leaves_no_old_result(site: Site, small_run: Pa
     assert "extra.rows" not in (small_run / "statistics.json").read_text(encoding="utf-8")
 
 
+def test_changed_plug_ins_are_run_again(site: Site, small_run: Path, pact) -> None:
+    """A study or condition whose source changed is made anew; studies of ours are not."""
+    env = site(studies=["good_study"], conditions=["good_condition"])
+    folder = Path(env["PYTHONPATH"].split(os.pathsep)[0])
+
+    def made() -> dict[str, str]:
+        pact("generate", "-q", "-o", small_run, env=env, check=True)
+        pact("evaluate", "extra_rows", "design", "-q", "-o", small_run, env=env, check=True)
+        parts = json.loads((small_run / "run.json").read_text(encoding="utf-8"))["parts"]
+        return {name: parts[name]["key"] for name in ("instances", "study:extra_rows")}
+
+    first = made()
+    design = (small_run / "studies" / "design.json").stat().st_mtime_ns
+    assert made() == first
+    changed = MODULES["good_study"].replace("context.benchmark.n", "7")
+    (folder / "pact_extra_good_study.py").write_text(changed)
+    second = made()
+    assert second["instances"] == first["instances"]
+    assert second["study:extra_rows"] != first["study:extra_rows"]
+    assert (small_run / "studies" / "design.json").stat().st_mtime_ns == design
+    statistics = json.loads((small_run / "statistics.json").read_text(encoding="utf-8"))
+    assert statistics["extra.rows"]["value"] == 7
+    (folder / "pact_extra_good_condition.py").write_text(
+        MODULES["good_condition"].replace("twin", "double")
+    )
+    assert made()["instances"] != first["instances"]
+
+
 def test_doctor_reports_plugins(site: Site, pact) -> None:
     """`pact doctor` lists plug-ins of every group and calls those that do not load broken."""
     env = site(

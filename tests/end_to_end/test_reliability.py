@@ -87,10 +87,12 @@ def test_the_printed_command_mends_to_the_same_bytes(run_copy: Path, tmp_path: P
     pact("evaluate", "design", "--quiet", f"--output={run_copy}", check=True)
     states = json.loads(pact("status", run_copy, "--format", "json", check=True).stdout)["parts"]
     outdated = {part["part"] for part in states if part["state"] == "outdated"}
-    assert {"study:copies", "decisions"} <= outdated
+    assert {"study:copies", "decisions", "report"} <= outdated
     assert not {"study:design", "instances", "observations"} & outdated
     told = pact("report", run_copy, check=True)
     assert "are not up to date" in told.stderr
+    states = json.loads(pact("status", run_copy, "--format", "json", check=True).stdout)["parts"]
+    assert [part["state"] for part in states if part["part"] == "report"] == ["finished"]
     page = (run_copy / "report.html").read_text(encoding="utf-8")
     assert "Not all of one piece" in page
     marked = page.count("Made from rows that have been replaced since.")

@@ -1,5 +1,5 @@
 """The HTML report of a run: one self-contained page."""
 
-from pact_benchmark.report.page import render_report, write_report
+from pact_benchmark.report.page import render_report, report_current, write_report
 
-__all__ = ["render_report", "write_report"]
+__all__ = ["render_report", "report_current", "write_report"]

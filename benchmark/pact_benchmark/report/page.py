@@ -17,7 +17,7 @@ from pact_benchmark.report.agreement import agreement
 from pact_benchmark.report.findings import findings
 from pact_benchmark.report.provenance import data_files, made, provenance
 from pact_benchmark.report.tables import SHOWN_ROWS, TableView, table_view
-from pact_benchmark.results import STATISTICS, code_key, stored_results
+from pact_benchmark.results import STATISTICS, sources_key, stored_results
 from pact_benchmark.store import RunFolder, digest
 
 _LARGE_SVG = 400_000
@@ -26,16 +26,25 @@ _TEMPLATE, _ASSETS = "report.html.j2", ("report.css", "report.js")
 
 def write_report(run: RunFolder) -> bool:
     """Write `report.html` unless nothing that it shows has changed; tell whether it was written."""
+    if report_current(run):
+        return False
+    with run.part("report", _key(run)) as part:
+        part.text("report.html", render_report(run))
+    return True
+
+
+def report_current(run: RunFolder) -> bool:
+    """Tell whether the written report shows what the run holds now."""
+    return run.current("report", _key(run))
+
+
+def _key(run: RunFolder) -> str:
+    """Return a digest of everything that the report shows."""
     facts = {name: fact for name, fact in run.manifest.items() if name not in ("parts", "files")}
     parts = {name: part["key"] for name, part in run.manifest["parts"].items() if name != "report"}
     files = {n: f["sha256"] for n, f in run.manifest["files"].items() if n != "report.html"}
-    look = [code_key("pact_benchmark"), *map(_asset, (_TEMPLATE, *_ASSETS))]
-    key = digest([facts, parts, files, look])
-    if run.current("report", key):
-        return False
-    with run.part("report", key) as part:
-        part.text("report.html", render_report(run))
-    return True
+    look = [sources_key("pact_benchmark"), *map(_asset, (_TEMPLATE, *_ASSETS))]
+    return digest([facts, parts, files, look])
 
 
 def render_report(run: RunFolder) -> str:
