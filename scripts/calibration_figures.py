@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pact_benchmark.data import Benchmark
-from pact_benchmark.evaluation import Evaluation, Outputs, Variant
-from pact_benchmark.metrics import probability_metrics
-from pact_benchmark.selection import (
+from pact_benchmark.curve_metrics import (
     NARROW_SUPPORT,
     STRATA_GRID_POINTS,
     SUPPORT,
-    TARGETS,
-    Curve,
     SupportError,
-    cutoffs,
     ncsaurc,
-    target_counts,
 )
+from pact_benchmark.data import Benchmark
+from pact_benchmark.evaluation import Evaluation, Outputs, Variant
+from pact_benchmark.metrics import probability_metrics
+from pact_benchmark.selection import TARGETS, Curve, cutoffs, target_counts
 from pact_core import PRIMARY, AdmissionPolicy, FusionOptions, SourceBatch, admission_response, fuse
 
 Floats = npt.NDArray[np.float64]

@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 from pact_benchmark import bootstrap
 from pact_benchmark.admission import admission_policy
 from pact_benchmark.concentration import CONCENTRATIONS
-from pact_benchmark.errors import UsageError
-from pact_benchmark.evaluation import RULES, Evaluation
-from pact_benchmark.selection import (
+from pact_benchmark.curve_metrics import (
     GRID_POINTS,
     NARROW_SUPPORT,
-    OPERATING_TARGET,
     SUPPORT,
-    Curve,
     SupportError,
     coverage_at_risk,
     coverage_at_risk_draws,
@@ -30,6 +26,9 @@ from pact_benchmark.selection import (
     risk_at_coverage,
     risk_at_coverage_draws,
 )
+from pact_benchmark.errors import UsageError
+from pact_benchmark.evaluation import RULES, Evaluation
+from pact_benchmark.selection import OPERATING_TARGET, Curve
 from pact_benchmark.study import Statistic, StudyContext
 from pact_core import RULES as REGISTERED
 

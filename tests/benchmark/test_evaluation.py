@@ -9,10 +9,10 @@ import pytest
 
 from pact_benchmark.admission import admission_policy
 from pact_benchmark.config import load_config
+from pact_benchmark.curve_metrics import ncsaurc
 from pact_benchmark.data import from_instances
 from pact_benchmark.errors import UsageError
 from pact_benchmark.evaluation import RULES, Evaluation, Variant
-from pact_benchmark.selection import ncsaurc
 from pact_core import PRIMARY, decide
 from tests.benchmark.test_data import sources_of
 

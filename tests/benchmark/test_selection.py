@@ -10,17 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pact_benchmark.selection import (
-    TARGETS,
-    Curve,
-    Ranking,
+from pact_benchmark.curve_metrics import (
     SupportError,
     coverage_at_risk,
-    cutoffs,
     generalised_risk_area,
     ncsaurc,
     ncsaurc_draws,
     risk_at_coverage,
+)
+from pact_benchmark.selection import (
+    TARGETS,
+    Curve,
+    Ranking,
+    cutoffs,
     risk_coverage,
     target_counts,
     threshold,

@@ -200,7 +200,8 @@ def test_best_source_uses_what_leads_on_the_training_rows(benchmark_rows, result
 
 def test_constant_score_reaches_the_random_reference(benchmark_rows):
     """A score that says nothing has, over many draws, the area of the random reference."""
-    from pact_benchmark.selection import Ranking, ncsaurc
+    from pact_benchmark.curve_metrics import ncsaurc
+    from pact_benchmark.selection import Ranking
 
     evaluation = Evaluation(benchmark_rows, kappa=[8.0] * 5)
     outputs, rng = evaluation.outputs("pact", 8.0), np.random.default_rng(0)

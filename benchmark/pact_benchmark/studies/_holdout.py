@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pact_benchmark.data import Benchmark
-from pact_benchmark.selection import (
-    SPAN_TOLERANCE,
-    TARGETS,
-    Curve,
-    Ranking,
-    cutoffs,
-    target_counts,
-)
+from pact_benchmark.selection import SPAN_TOLERANCE, TARGETS, Curve, Ranking, cutoffs, target_counts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from pact_benchmark import figures
+from pact_benchmark.curve_metrics import STRATA_GRID_POINTS, SupportError, ncsaurc
 from pact_benchmark.estimates import (
     Area,
     Settings,
@@ -21,13 +22,7 @@ from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.figures import rule_label
 from pact_benchmark.metrics import augrc, aurc, sample_coverage_at_risk, sample_risk_at_coverage
 from pact_benchmark.scores import SCORE_LABELS, SCORES
-from pact_benchmark.selection import (
-    STRATA_GRID_POINTS,
-    Curve,
-    Ranking,
-    SupportError,
-    ncsaurc,
-)
+from pact_benchmark.selection import Curve, Ranking
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 
 SINGLE_SOURCES = ("language", "geometry", "risk")

@@ -10,12 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pact_benchmark.concentration import FIXED_CANDIDATES, Candidate, choose_concentrations
+from pact_benchmark.curve_metrics import SupportError, ncsaurc
 from pact_benchmark.data import Benchmark
 from pact_benchmark.estimates import evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation
 from pact_benchmark.folds import shuffled_folds
 from pact_benchmark.plotting import RULE_STYLE, new_figure
-from pact_benchmark.selection import Curve, Ranking, SupportError, ncsaurc, risk_coverage
+from pact_benchmark.selection import Curve, Ranking, risk_coverage
 from pact_benchmark.study import Figure, Statistic, StudyContext, StudyResult, Table, study
 
 if TYPE_CHECKING:

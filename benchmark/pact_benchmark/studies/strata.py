@@ -7,13 +7,13 @@ from itertools import product
 import pandas as pd
 from matplotlib.figure import Figure as MatplotlibFigure
 
+from pact_benchmark.curve_metrics import STRATA_GRID_POINTS
 from pact_benchmark.data import ADVERSARIAL
 from pact_benchmark.estimates import Area, Settings, estimator, evaluation_of, settings_of
 from pact_benchmark.evaluation import Evaluation, Stage
 from pact_benchmark.figures import interval_dot, rule_label
 from pact_benchmark.names import value_name
 from pact_benchmark.plotting import RULE_STYLE, new_figure
-from pact_benchmark.selection import STRATA_GRID_POINTS
 from pact_benchmark.study import Figure, StudyContext, StudyResult, Table, study
 
 RULES = ("pact", "nested_dirichlet", "product")

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pact_benchmark.curve_metrics import SupportError, ncsaurc
 from pact_benchmark.data import assemble
 from pact_benchmark.evaluation import Evaluation
-from pact_benchmark.selection import Curve, SupportError, ncsaurc
+from pact_benchmark.selection import Curve
 from pact_benchmark.sweep.design import Setting
 from pact_benchmark.sweep.memory import keep_freed_memory
 from pact_core import AdmissionPolicy
