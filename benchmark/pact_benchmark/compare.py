@@ -156,7 +156,8 @@ def compare_runs(
 ) -> pd.DataFrame:
     """Compare the statistics of two runs; the second takes the place of the published figures.
 
-    A figure matches when it is inside the other run's interval or within the usual tolerance.
+    A figure matches when it is inside the other run's interval or within the usual tolerance, or
+    when neither run gives it a value.
     """
     rows = []
     for name in sorted({*first, *second}):
@@ -166,24 +167,35 @@ def compare_runs(
         if other is not None and other.get("low") is not None and other.get("high") is not None:
             interval = (other["low"], other["high"])
         target = Target(name, "run", value, interval, "", "")
-        row = _row(target, first.get(name))
-        rows.append((*row[:-1], MISSING) if other is None else row)
+        *row, judged = _row(target, first.get(name))
+        if other is None:
+            judged = MISSING
+        elif judged == KEPT_BACK:
+            judged = MATCH if first[name].get("value") is None else DIFFERS
+        rows.append((*row, judged))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def summarise(frame: pd.DataFrame) -> list[dict[str, str]]:
-    """Return headline numbers of a comparison, as cards of key, value and label."""
+def summarise(frame: pd.DataFrame, *, published: bool = True) -> list[dict[str, str]]:
+    """Return headline numbers of a comparison, as cards of key, value and label.
+
+    Args:
+        frame: What `compare_with_published` or `compare_runs` returned.
+        published: Whether it was the former.
+    """
     found = counts(frame)
     judged = found[MATCH] + found[DIFFERS]
     cards = []
     if judged:
-        cards.append(_card(f"{found[MATCH]}/{judged}", "published figures matched"))
+        matched = "published figures matched" if published else "figures of the other run matched"
+        cards.append(_card(f"{found[MATCH]}/{judged}", matched))
     if found[KEPT_BACK]:
         cards.append(_card(str(found[KEPT_BACK]), "figures kept back, computed"))
     if found[PARTIAL]:
         cards.append(_card(str(found[PARTIAL]), "figures of a partial design"))
     if found[MISSING]:
-        cards.append(_card(str(found[MISSING]), "figures not computed"))
+        missing = "figures not computed" if published else "figures of one run only"
+        cards.append(_card(str(found[MISSING]), missing))
     return cards
 
 

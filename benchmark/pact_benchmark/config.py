@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,20 @@ class Config:
         """Return a digest of the named sections, for deciding what must be made anew."""
         return digest({name: self.sections[name] for name in names})
 
+    def under(self, stored: Mapping[str, Any]) -> Config:
+        """Return it with the stored sections of a run over it; a key that is new since stays."""
+        return Config(_laid_over(self.sections, stored))
+
+
+def _laid_over(known: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(known)
+    for key, value in stored.items():
+        before = merged.get(key)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            value = _laid_over(before, value)
+        merged[key] = value
+    return merged
+
 
 def load_config(path: Path | None = None, *, seed: int | None = None) -> Config:
     """Return the defaults with the user's file and the `--seed` option laid over them."""
@@ -60,6 +75,7 @@ def _check_values(sections: Mapping[str, dict[str, Any]], path: Path) -> None:
     plugins.load("pact.rules", "pact.checks")
     try:
         _check_seeds(sections)
+        _check_concentrations(sections)
         for place, known in (
             (("admission", "checks"), CHECKS),
             (("admission", "corroboration"), CORROBORATIONS),
@@ -83,6 +99,18 @@ def _check_seeds(table: Mapping[str, Any], where: tuple[str, ...] = ()) -> None:
             _check_seeds(value, here)
         elif isinstance(value, int) and value < 0 and "seed" in ".".join(here):
             raise ConfigurationError(f"{'.'.join(here)} = {value} is negative", here)
+
+
+def _check_concentrations(sections: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse concentrations that are not positive, and held ones that are not one per fold."""
+    folds = len(set(sections["folds"]["folds"].values()))
+    for name in ("concentrations", "fold_concentrations"):
+        place, given = ("evaluation", name), sections["evaluation"][name]
+        if not all(isinstance(value, (int, float)) and 0 < value < inf for value in given):
+            raise ConfigurationError(f"{'.'.join(place)} = {given}: give positive numbers", place)
+        if name == "fold_concentrations" and given and len(given) != folds:
+            problem = f"{'.'.join(place)} has {len(given)} values for {folds} outer folds"
+            raise ConfigurationError(f"{problem}; give one per fold, or none to choose", place)
 
 
 def _check_names(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pact_benchmark import bootstrap
 from pact_benchmark.admission import admission_policy
 from pact_benchmark.concentration import CONCENTRATIONS
+from pact_benchmark.config import Config
 from pact_benchmark.curve_metrics import (
     GRID_POINTS,
     NARROW_SUPPORT,
@@ -26,6 +27,7 @@ from pact_benchmark.curve_metrics import (
     risk_at_coverage,
     risk_at_coverage_draws,
 )
+from pact_benchmark.data import Benchmark
 from pact_benchmark.errors import UsageError
 from pact_benchmark.evaluation import RULES, Evaluation
 from pact_benchmark.selection import OPERATING_TARGET, Curve
@@ -103,14 +105,19 @@ def settings_of(context: StudyContext) -> Settings:
 
 def evaluation_of(context: StudyContext) -> Evaluation:
     """Return the evaluation that all studies of one process share."""
-    sections = context.config.sections
     return context.shared(
-        "evaluation",
-        lambda: Evaluation(
-            context.benchmark,
-            concentrations=sections["evaluation"]["concentrations"],
-            policy=admission_policy(sections["admission"]),
-        ),
+        "evaluation", lambda: evaluation_under(context.config, context.benchmark)
+    )
+
+
+def evaluation_under(config: Config, benchmark: Benchmark) -> Evaluation:
+    """Return the evaluation of some rows as a configuration asks for it."""
+    section = config.section("evaluation")
+    return Evaluation(
+        benchmark,
+        kappa=section["fold_concentrations"] or None,
+        concentrations=section["concentrations"],
+        policy=admission_policy(config.section("admission")),
     )
 
 

@@ -104,7 +104,7 @@ class Evaluation:
 
     Args:
         benchmark: the rows.
-        kappa: concentration of each outer fold [F]; `None` selects it by inner folds.
+        kappa: concentration to hold in each outer fold [F]; `None` selects it by inner folds.
         concentrations: candidates of that selection.
         policy: the common admission policy.
     """
@@ -147,6 +147,13 @@ class Evaluation:
     def kappa(self) -> Floats:
         """Concentration of each outer fold [F]."""
         return self.choice.kappa if self._given is None else self._given
+
+    @property
+    def concentration_note(self) -> str | None:
+        """What sets the concentrations apart from plainly selected ones, if anything does."""
+        if self._given is None:
+            return self.choice.passed_over
+        return f"concentrations held at {', '.join(f'{kappa:g}' for kappa in self._given)}"
 
     def outputs(self, rule: str | Variant, kappa: float | None = None) -> Outputs:
         """Return a rule's outputs for all rows at one concentration.

@@ -103,6 +103,16 @@ def test_runs_are_compared_by_interval_and_tolerance():
     assert found == {"a": MATCH, "b": DIFFERS, "c": MISSING}
 
 
+def test_figures_without_a_value_agree_when_both_runs_have_none():
+    """A figure that is undefined in both runs matches, in one of them it differs."""
+    first = {"a": {"value": None}, "b": {"value": None}, "c": {"value": 1.0}}
+    second = {"a": {"value": None}, "b": {"value": 1.0}, "c": {"value": None}}
+    frame = compare_runs(first, second)
+    assert dict(frame.set_index("id")["verdict"]) == {"a": MATCH, "b": DIFFERS, "c": DIFFERS}
+    labels = [card["label"] for card in summarise(frame, published=False)]
+    assert labels == ["figures of the other run matched"]
+
+
 def test_curves_are_compared_at_the_published_targets():
     """A curve with the published counts deviates by nothing, a shifted one by the shift."""
     (key, points), *_ = published_curves().items()

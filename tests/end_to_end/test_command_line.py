@@ -123,6 +123,14 @@ def test_unknown_study_lists_the_known(pact, run_copy: Path) -> None:
             "line 4: unknown name 'pact_singelton' in evaluation.extra_rules;"
             " did you mean 'pact_singleton'?",
         ),
+        (
+            "[evaluation]\nfold_concentrations = [4, 8]\n",
+            "line 2: evaluation.fold_concentrations has 2 values for 5 outer folds",
+        ),
+        (
+            "[evaluation]\nconcentrations = [4, 0]\n",
+            "line 2: evaluation.concentrations = [4, 0]: give positive numbers",
+        ),
         ("[sweep]\nrules = ['pakt']\n", "line 2: unknown name 'pakt' in sweep.rules"),
         ("[run\n", "not valid TOML"),
         ("[run]\nseed = " + "[" * 50_000 + "]" * 50_000 + "\n", "nested too deeply"),

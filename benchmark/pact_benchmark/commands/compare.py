@@ -36,7 +36,8 @@ def compare(
 
     A figure matches within 0.02, within 5%, or inside the published interval; counts that follow
     from the design must be equal. Figures that the authors' text gives no number for here are
-    marked "kept back". What a run's configuration changes in the default is said at the end.
+    marked "kept back". What a run's configuration changes in the default is said at the end. With
+    a second run, its figures and intervals take the place of the published ones.
 
     Examples: pact compare --output runs/default; pact compare runs/default runs/other --differing
     """
@@ -66,7 +67,7 @@ def compare(
         warn_of_unfinished(second, console)
         frame = compare_runs(statistics, second.read_json(STATISTICS))
         curves, changed = None, []
-    cards = summarise(frame)
+    cards = summarise(frame, published=other is None)
     if differing:
         frame = frame[frame["verdict"].isin([DIFFERS, MISSING])]
     if format is Format.JSON:
@@ -79,7 +80,7 @@ def compare(
             }
         )
         return
-    _print(frame, curves)
+    _print(frame, curves, "published" if other is None else "other")
     typer.echo("\n" + "; ".join(f"{card['value']} {card['label']}" for card in cards))
     if other is None:
         _print_commands(frame, shell_path(folder.path))
@@ -90,12 +91,15 @@ def compare(
 def _curves(run: RunFolder) -> pd.DataFrame | None:
     """Compare the curves of a run that holds instances."""
     from pact_benchmark.compare import compare_curves, published_curves
+    from pact_benchmark.config import load_config
     from pact_benchmark.data import load_benchmark
-    from pact_benchmark.evaluation import Evaluation
+    from pact_benchmark.estimates import evaluation_under
 
     if run.checksum("instances.parquet") is None:
         return None
-    evaluation = Evaluation(load_benchmark(run))
+    config = load_config().under(run.manifest.get("config", {}))
+    benchmark = load_benchmark(run, config.section("folds")["folds"])
+    evaluation = evaluation_under(config, benchmark)
     curves = {
         (stage, rule): evaluation.curve(
             rule, stage="before" if stage == "before_admission" else "after"
@@ -105,9 +109,9 @@ def _curves(run: RunFolder) -> pd.DataFrame | None:
     return compare_curves(curves)
 
 
-def _print(frame: pd.DataFrame, curves: pd.DataFrame | None) -> None:
+def _print(frame: pd.DataFrame, curves: pd.DataFrame | None, reference: str) -> None:
     width = max([len(str(name)) for name in frame["id"]], default=2)
-    typer.echo(f"{'figure':{width}} {'published':>12} {'ours':>12} {'interval':>22} {'diff':>9}")
+    typer.echo(f"{'figure':{width}} {reference:>12} {'ours':>12} {'interval':>22} {'diff':>9}")
     for row in frame.to_dict("records"):
         low, high = _text(row["low"]), _text(row["high"])
         interval = f"[{low}, {high}]" if low != "–" and high != "–" else ""

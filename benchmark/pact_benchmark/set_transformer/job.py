@@ -23,8 +23,7 @@ from pact_benchmark.config import Config
 from pact_benchmark.console import Console
 from pact_benchmark.data import Benchmark, load_benchmark
 from pact_benchmark.errors import UsageError
-from pact_benchmark.estimates import Settings, area_of
-from pact_benchmark.evaluation import Evaluation
+from pact_benchmark.estimates import Settings, area_of, evaluation_under
 from pact_benchmark.plotting import RULE_STYLE
 from pact_benchmark.results import code_key, write_result
 from pact_benchmark.selection import Curve
@@ -197,7 +196,7 @@ def summarise_training(
     policy = admission_policy(config.section("admission"))
     note = partial_note(benchmark, plan, outputs)
     counts, covered = joint_counts_of_models(benchmark, policy, outputs)
-    curves = {RULE: counts.aggregate()} | _analytic_curves(benchmark, settings, config, covered)
+    curves = {RULE: counts.aggregate()} | _analytic_curves(benchmark, config, covered)
     weights = scene_weights(plan.seed, settings.draws, benchmark.scenes)
     suffix = "_quick" if plan.quick else ""
     name = f"joint_holdout.set_transformer{suffix}"
@@ -228,14 +227,10 @@ def summarise_training(
 
 
 def _analytic_curves(
-    benchmark: Benchmark, settings: Settings, config: Config, covered: NDArray[np.bool_]
+    benchmark: Benchmark, config: Config, covered: NDArray[np.bool_]
 ) -> dict[str, Curve]:
     """Return the analytic rules' joint-holdout curves on the covered rows."""
-    evaluation = Evaluation(
-        benchmark,
-        concentrations=settings.concentrations,
-        policy=admission_policy(config.section("admission")),
-    )
+    evaluation = evaluation_under(config, benchmark)
     return {
         rule: joint_counts(
             benchmark, evaluation.rankings(rule, stage="after"), test_rows=covered

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from pact_benchmark import figures
@@ -45,9 +46,9 @@ def compute(evaluation: Evaluation, settings: Settings) -> StudyResult:
     estimate = estimator(settings)
     curves = {rule: evaluation.curve(rule, stage="after") for rule in settings.rules}
     areas = {rule: estimate.area(curve) for rule, curve in curves.items()}
-    statistics: dict[str, Statistic] = {}
+    statistics = _concentrations(evaluation)
     for rule in settings.rules:
-        note = evaluation.choice.passed_over if rule in CONCENTRATED else None
+        note = evaluation.concentration_note if rule in CONCENTRATED else None
         statistics[f"after_admission.{rule}.ncsaurc"] = areas[rule].statistic().noted(note)
         statistics |= _operating_point(rule, curves[rule], estimate, settings)
     statistics["after_admission.pact_minus_nested"] = areas["pact"].minus(areas["nested_dirichlet"])
@@ -112,6 +113,17 @@ def curve_table(evaluation: Evaluation, rules: Sequence[str] = RULES) -> pd.Data
             frame.insert(0, "stage", stage)
             frames.append(frame)
     return pd.concat(frames, ignore_index=True)
+
+
+def _concentrations(evaluation: Evaluation) -> dict[str, Statistic]:
+    """Return the concentration of each outer fold, chosen or held, and its training rows."""
+    benchmark = evaluation.benchmark
+    return {
+        f"after_admission.concentration.fold_{fold}": Statistic(
+            float(kappa), n=int(np.count_nonzero(benchmark.fold != fold))
+        )
+        for fold, kappa in enumerate(evaluation.kappa)
+    }
 
 
 def _operating_point(

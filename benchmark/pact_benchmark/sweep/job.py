@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pact_benchmark import plotting
-from pact_benchmark.admission import admission_policy
 from pact_benchmark.config import Config
 from pact_benchmark.console import Console
 from pact_benchmark.data import load_benchmark
 from pact_benchmark.errors import UsageError
-from pact_benchmark.estimates import Settings
-from pact_benchmark.evaluation import Evaluation
+from pact_benchmark.estimates import evaluation_under
 from pact_benchmark.results import code_key, write_result
 from pact_benchmark.store import RunFolder, digest, write_atomically
 from pact_benchmark.study import StudyResult
@@ -66,29 +64,14 @@ def run_config(run: RunFolder, config: Config, *, own: bool) -> Config:
     if own or not made_with:
         return config
     stored = {name: table for name, table in made_with.items() if name != "sweep"}
-    return Config(_laid_over(config.sections, stored))
-
-
-def _laid_over(defaults: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults with stored values over them; a key that is new since stays."""
-    merged = dict(defaults)
-    for key, value in stored.items():
-        known = merged.get(key)
-        if isinstance(known, Mapping) and isinstance(value, Mapping):
-            value = _laid_over(known, value)
-        merged[key] = value
-    return merged
+    return config.under(stored)
 
 
 def sweep_inputs(run: RunFolder, config: Config) -> SweepInputs:
     """Collect what the points share from a stored run; the fusion concentrations are its own."""
     frame = run.read_frame("observations.parquet")
     folds = config.section("folds")["folds"]
-    settings = Settings.from_section(config.section("evaluation"))
-    policy = admission_policy(config.section("admission"))
-    study = Evaluation(
-        load_benchmark(run, folds), concentrations=settings.concentrations, policy=policy
-    )
+    study = evaluation_under(config, load_benchmark(run, folds))
     design = SweepDesign.from_section(config.section("sweep"))
     return SweepInputs(
         observations={name: frame[name].to_numpy() for name in _COLUMNS},
@@ -97,7 +80,7 @@ def sweep_inputs(run: RunFolder, config: Config) -> SweepInputs:
         seed=config.seed,
         kappa=tuple(study.kappa.tolist()),
         folds=folds,
-        policy=policy,
+        policy=study.policy,
         rules=design.rules,
         support=design.support,
         target=design.operating_target,

@@ -211,11 +211,21 @@ def test_non_nested_winners_are_noted(context, results, monkeypatch):
     mixed = replace(choice, winner=("product", "nested_dirichlet@8", "product"))
     assert mixed.passed_over.startswith("product cost least in 2 of 3 folds")
     monkeypatch.setattr(Evaluation, "choice", mixed)
-    found = after_admission.compute(
-        Evaluation(context.benchmark, kappa=KAPPA), Settings(draws=0)
-    ).statistics
+    found = after_admission.compute(Evaluation(context.benchmark), Settings(draws=0)).statistics
     assert "product cost least" in found["after_admission.pact.ncsaurc"].note
     assert found["after_admission.product.ncsaurc"].note is None
+
+
+def test_held_concentrations_are_noted(context):
+    """Concentrations that were held instead of chosen are stated, and said to be held."""
+    held = [4.0, 8.0, 4.0, 8.0, 16.0]
+    found = after_admission.compute(
+        Evaluation(context.benchmark, kappa=held), Settings(draws=0)
+    ).statistics
+    named = [found[f"after_admission.concentration.fold_{fold}"].value for fold in range(5)]
+    assert named == held
+    note = found["after_admission.nested_dirichlet.ncsaurc"].note
+    assert note == "concentrations held at 4, 8, 4, 8, 16"
 
 
 @pytest.fixture(scope="module")
