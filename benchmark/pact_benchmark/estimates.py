@@ -105,9 +105,7 @@ def settings_of(context: StudyContext) -> Settings:
 
 def evaluation_of(context: StudyContext) -> Evaluation:
     """Return the evaluation that all studies of one process share."""
-    return context.shared(
-        "evaluation", lambda: evaluation_under(context.config, context.benchmark)
-    )
+    return context.shared("evaluation", lambda: evaluation_under(context.config, context.benchmark))
 
 
 def evaluation_under(config: Config, benchmark: Benchmark) -> Evaluation:

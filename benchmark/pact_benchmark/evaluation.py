@@ -31,8 +31,7 @@ from pact_benchmark.scores import (
     posterior_score,
 )
 from pact_benchmark.selection import TARGETS, Curve, Ranking, risk_coverage
-from pact_core import PRIMARY as PRIMARY
-from pact_core import AdmissionPolicy, FusionOptions, admission_response, fuse
+from pact_core import PRIMARY, AdmissionPolicy, FusionOptions, admission_response, fuse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,19 +49,8 @@ RULES = (
     "pact",
 )
 WITHOUT_CONCENTRATION = frozenset(
-    {
-        "quality_weighted",
-        "product",
-        "global_cautious",
-        "hierarchy_cautious",
-        "pooling",
-        "provenance_pooling",
-        "language",
-        "geometry",
-        "risk",
-    }
+    {*FIXED_CANDIDATES, "hierarchy_cautious", "language", "geometry", "risk"}
 )
-WITHOUT_CORROBORATION = AdmissionPolicy(corroboration="off")
 
 
 @dataclass(frozen=True, slots=True)
