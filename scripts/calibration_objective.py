@@ -283,9 +283,7 @@ def scale_of(target: Target) -> float:
 
 
 CORRECT = {
-    "geometry_missing_language_low_quality": (2391, 764, 809, 490),
-    "schema_invalid_language_distribution": (481, 480, 493, 485),
-    "language_missing_context_noisy": (480, 480, 480, 480),
+    "geometry_missing_language_low_quality": (2391, 763, 821, 496),
     "unsafe_urgency_injection": (480, 480, 480, 480),
     "clean_control": (2400, 2400, 2400, 2400),
     "stale_context_previous_scene": (2400, 2400, 2400, 2400),

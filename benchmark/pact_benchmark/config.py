@@ -129,7 +129,7 @@ def _check_names(
 def changes(sections: Mapping[str, Any]) -> list[str]:
     """Return what a resolved configuration changes in the defaults, one text per change.
 
-    A changed value reads "run.seed = 7 (default 20260720)", an entry that the defaults do not have
+    A changed value reads "run.seed = 7 (default 20260719)", an entry that the defaults do not have
     "conditions.foggy added". Defaults are those of this version.
     """
     return list(_changes(sections, configuration.load(), ()))

@@ -1,8 +1,9 @@
 """From observations to opinions: what language, geometry and risk say about one step.
 
 Language is about the command; geometry and risk are about the scene. A condition says what every
-source supports, and a Dirichlet draw keyed by the row's identity makes the opinion. One function
-serves a physics step and the whole table.
+source supports, and a Dirichlet draw makes the opinion. A source that reads the scene is drawn once
+for scene, condition and step, and says the same under all five commands; any other is drawn for the
+row. One function serves a physics step and the whole table.
 """
 
 from __future__ import annotations
@@ -104,16 +105,15 @@ class Synthesiser:
         codes = np.array([LABELS.index(name) for name in labels], dtype=np.int64)
         label = np.tile(codes, n_obs * n_cond)
         step = np.asarray(observations["step"]).astype(np.int64)
-        key = draws.join(
+        acquisition = draws.join(
             self._seed_key,
             draws.keys_of(scene_ids)[obs],
             self._condition_keys[cond],
-            self._label_keys[label],
             step.astype(np.uint64)[obs],
         )
         own = reading.take(obs)
         old = earlier.take(obs) if earlier is not reading else own
-        opinion, quality, conflict = self._sources(cond, label, own, old, key)
+        opinion, quality, conflict = self._sources(cond, label, own, old, acquisition)
         scene_class = own.scene_class
         return InstanceTable.build(
             conditions=self.conditions,
@@ -132,13 +132,23 @@ class Synthesiser:
         )
 
     def _sources(
-        self, cond: Ints, label: Ints, own: SceneReading, old: SceneReading, key: draws.Keys
+        self,
+        cond: Ints,
+        label: Ints,
+        own: SceneReading,
+        old: SceneReading,
+        acquisition: draws.Keys,
     ) -> tuple[Floats, Floats, Floats]:
-        """Return opinions [n, 3, K], quality and conflict [n, 3]; NaN where absent."""
+        """Return opinions [n, 3, K], quality and conflict [n, 3]; NaN where absent.
+
+        What is read in the scene is drawn once per acquisition, whatever is commanded.
+        """
         states, params = self._states, self.params
+        key = draws.join(acquisition, self._label_keys[label])
         leads = _leading_contracts(states, cond, label, own, old, key)
         mean = _mean_opinions(states, cond, leads, own, old, params)
-        source_key = draws.join(key[:, None], self._role_keys)
+        drawn_by = np.where(states.reads[cond], acquisition[:, None], key[:, None])
+        source_key = draws.join(drawn_by, self._role_keys)
         concentration = params.generation_concentration / states.spread[cond]
         drawn = draws.dirichlet(mean * concentration[..., None], source_key)
         opinion = np.where(states.keeps_lead[cond][..., None], _with_lead(drawn, leads), drawn)

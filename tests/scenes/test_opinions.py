@@ -151,6 +151,37 @@ def test_sources_support_what_the_conditions_promise(table):
     assert ((partial[:, 2] != partial[:, 0]) & (partial[:, 2] != partial[:, 1])).all()
 
 
+def test_what_is_read_in_the_scene_does_not_depend_on_the_command(table):
+    """One acquisition serves all five commands; language and scene-less sources are drawn anew."""
+    states = table.take(np.lexsort((table.label, table.step, table.scene_id, table.condition)))
+    five = (-1, len(LABELS), 3)
+    opinion = states.opinion.reshape(*five, len(LABELS))
+    attributes = np.stack([states.quality.reshape(five), states.conflict.reshape(five)], axis=-1)
+    condition = states.condition.reshape(-1, len(LABELS))[:, 0]
+    for index, known in enumerate(CONDITIONS):
+        for j, source in enumerate(known.sources):
+            if not source.available:
+                continue
+            reads = source.supports in ("scene", "previous_scene")
+            for values in (opinion, attributes):
+                found = values[condition == index, :, j]
+                if reads:
+                    assert np.array_equal(found, np.repeat(found[:, :1], 5, 1), equal_nan=True)
+                elif source.valid:
+                    assert (found[:, 0] != found[:, 1]).any(axis=-1).all()
+
+
+@pytest.mark.parametrize("rule", ["pact", "nested_dirichlet", "product", "global_cautious"])
+def test_the_scene_alone_is_right_one_time_in_five(table, rule):
+    """Without usable language a rule is right for exactly one of the five commands."""
+    from pact_core import fuse
+
+    contract = np.asarray(fuse(table.to_batch(), rule=rule).contract)
+    for name in ("language_missing_context_noisy", "schema_invalid_language_distribution"):
+        inside = table.condition_name == name
+        assert (contract == table.label)[inside].sum() == 480
+
+
 def test_stale_context_describes_the_previous_scene(table):
     """Geometry and risk of the stale condition lead with the previous scene's classes."""
     stale = table.take(table.condition_name == "stale_context_previous_scene")
