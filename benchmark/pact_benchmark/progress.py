@@ -76,7 +76,18 @@ def warn_of_unfinished(run: RunFolder, console: Console) -> None:
     }
     if states:
         name, state = next(iter(states.items()))
+        are = "1 study is" if len(states) == 1 else f"{len(states)} studies are"
+        output = f"--output {shell_path(run.path)}"
+        commands = dict.fromkeys(f"`pact {_command_of(run, part)} {output}`" for part in states)
         console.say(
-            f"{len(states)} studies of {run.path} are not up to date ({name} is {state});"
-            f" run `pact evaluate --output {shell_path(run.path)}` first"
+            f"{are} not up to date in {run.path} ({name} is {state});"
+            f" run {' and '.join(commands)} first"
         )
+
+
+def _command_of(run: RunFolder, part: str) -> str:
+    """Return the command that renews a study: `evaluate`, or that of the job that wrote it."""
+    if part.removeprefix("study:") in all_studies():
+        return "evaluate"
+    arguments: list[str] = run.manifest["parts"][part].get("arguments") or ["run"]
+    return arguments[0]
