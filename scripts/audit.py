@@ -84,12 +84,16 @@ def asked_by_project(
     if "skip_reason" not in item or item["name"] not in pinned:
         return item
     name, version = item["name"], pinned[item["name"]]
-    page = page_of(name)
-    if page is None or page["info"]["version"] != version:
+    try:
+        page = page_of(name)
+        newest, known = page["info"]["version"], list(page["vulnerabilities"])
+    except (KeyError, TypeError):
+        return item
+    if newest != version:
         return item
     flaws = [
         {"id": flaw["id"], "fix_versions": flaw["fixed_in"]}
-        for flaw in page["vulnerabilities"]
+        for flaw in known
         if flaw.get("withdrawn") is None
     ]
     return {"name": name, "version": version, "vulns": flaws}

@@ -102,15 +102,13 @@ def _check_seeds(table: Mapping[str, Any], where: tuple[str, ...] = ()) -> None:
 
 
 def _check_concentrations(sections: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse concentrations that are not positive, and held ones that are not one per fold."""
-    folds = len(set(sections["folds"]["folds"].values()))
+    """Refuse concentrations that are not positive numbers, and candidates that are none."""
     for name in ("concentrations", "fold_concentrations"):
         place, given = ("evaluation", name), sections["evaluation"][name]
-        if not all(isinstance(value, (int, float)) and 0 < value < inf for value in given):
+        if not all(type(value) in (int, float) and 0 < value < inf for value in given):
             raise ConfigurationError(f"{'.'.join(place)} = {given}: give positive numbers", place)
-        if name == "fold_concentrations" and given and len(given) != folds:
-            problem = f"{'.'.join(place)} has {len(given)} values for {folds} outer folds"
-            raise ConfigurationError(f"{problem}; give one per fold, or none to choose", place)
+        if name == "concentrations" and not given:
+            raise ConfigurationError(f"{'.'.join(place)} is empty: give at least one", place)
 
 
 def _check_names(

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pact_benchmark import bootstrap
+from pact_benchmark import bootstrap, plugins
 from pact_benchmark.admission import admission_policy
-from pact_benchmark.concentration import CONCENTRATIONS
 from pact_benchmark.config import Config
 from pact_benchmark.curve_metrics import (
     GRID_POINTS,
@@ -43,7 +42,6 @@ class Settings:
 
     Attributes:
         draws: resamples of the scenes; 0 leaves all intervals out.
-        concentrations: candidates of the concentration's selection.
         operating_target: target coverage at which admissions are counted.
         support: coverage interval of the primary area.
         narrow_support: coverage interval of the sensitivity analyses.
@@ -52,7 +50,6 @@ class Settings:
     """
 
     draws: int = bootstrap.DRAWS
-    concentrations: tuple[float, ...] = CONCENTRATIONS
     operating_target: float = OPERATING_TARGET
     support: tuple[float, float] = SUPPORT
     narrow_support: tuple[float, float] = NARROW_SUPPORT
@@ -89,7 +86,6 @@ class Settings:
         narrow_low, narrow_high = section["narrow_support"]
         return cls(
             draws=int(section["draws"]),
-            concentrations=tuple(float(value) for value in section["concentrations"]),
             operating_target=float(section["operating_target"]),
             support=(float(low), float(high)),
             narrow_support=(float(narrow_low), float(narrow_high)),
@@ -109,11 +105,22 @@ def evaluation_of(context: StudyContext) -> Evaluation:
 
 
 def evaluation_under(config: Config, benchmark: Benchmark) -> Evaluation:
-    """Return the evaluation of some rows as a configuration asks for it."""
+    """Return the evaluation of some rows as a configuration asks for it.
+
+    Raises:
+        UsageError: if it holds concentrations, and not one for each outer fold of the rows.
+    """
+    plugins.load("pact.rules", "pact.checks")
     section = config.section("evaluation")
+    held = section["fold_concentrations"]
+    if held and len(held) != benchmark.folds:
+        raise UsageError(
+            f"evaluation.fold_concentrations has {len(held)} values and these rows have "
+            f"{benchmark.folds} outer folds; give one per fold, or none to choose"
+        )
     return Evaluation(
         benchmark,
-        kappa=section["fold_concentrations"] or None,
+        kappa=held or None,
         concentrations=section["concentrations"],
         policy=admission_policy(config.section("admission")),
     )

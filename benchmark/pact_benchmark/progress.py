@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pact_benchmark.console import Console, shell_path
+from pact_benchmark.remedy import remedy
 from pact_benchmark.report import report_current
 from pact_benchmark.set_transformer import training_status
 from pact_benchmark.store import RunFolder
@@ -77,17 +78,16 @@ def warn_of_unfinished(run: RunFolder, console: Console) -> None:
     if states:
         name, state = next(iter(states.items()))
         are = "1 study is" if len(states) == 1 else f"{len(states)} studies are"
-        output = f"--output {shell_path(run.path)}"
-        commands = dict.fromkeys(f"`pact {_command_of(run, part)} {output}`" for part in states)
+        commands = dict.fromkeys(_renewal(run, part) for part in states)
         console.say(
             f"{are} not up to date in {run.path} ({name} is {state});"
             f" run {' and '.join(commands)} first"
         )
 
 
-def _command_of(run: RunFolder, part: str) -> str:
+def _renewal(run: RunFolder, part: str) -> str:
     """Return the command that renews a study: `evaluate`, or that of the job that wrote it."""
     if part.removeprefix("study:") in all_studies():
-        return "evaluate"
-    arguments: list[str] = run.manifest["parts"][part].get("arguments") or ["run"]
-    return arguments[0]
+        return f"`pact evaluate --output {shell_path(run.path)}`"
+    written = run.manifest["parts"][part]["files"]
+    return f"`{remedy(run.path, run.manifest, next(iter(written)))}`"

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from pact_benchmark import plotting
-from pact_benchmark.config import load_config
+from pact_benchmark.config import Config, load_config
 from pact_benchmark.data import from_instances
 from pact_benchmark.errors import UsageError
-from pact_benchmark.estimates import Estimator, Settings
+from pact_benchmark.estimates import Estimator, Settings, evaluation_under
 from pact_benchmark.evaluation import RULES, Evaluation
 from pact_benchmark.selection import TARGETS
 from pact_benchmark.studies import (
@@ -393,3 +393,19 @@ def test_estimator_without_rows_is_empty():
     ):
         assert found.value is None
         assert "no row" in found.note
+
+
+def test_the_configuration_decides_how_rows_are_evaluated(benchmark_rows):
+    """Candidates, held concentrations and checks are those of the configuration."""
+    sections = {**load_config().sections}
+    sections["evaluation"] = {**sections["evaluation"], "concentrations": [4, 16]}
+    sections["admission"] = {**sections["admission"], "checks": ["risk_support"]}
+    chosen = evaluation_under(Config(sections), benchmark_rows)
+    assert set(chosen.kappa) <= {4.0, 16.0}
+    assert list(chosen.policy.checks) == ["risk_support"]
+    sections["evaluation"] = {**sections["evaluation"], "fold_concentrations": [4, 8, 4, 8, 24]}
+    held = evaluation_under(Config(sections), benchmark_rows)
+    assert held.kappa.tolist() == [4.0, 8.0, 4.0, 8.0, 24.0]
+    sections["evaluation"] = {**sections["evaluation"], "fold_concentrations": [4, 8]}
+    with pytest.raises(UsageError, match="has 2 values and these rows have 5 outer folds"):
+        evaluation_under(Config(sections), benchmark_rows)

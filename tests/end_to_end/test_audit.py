@@ -61,6 +61,9 @@ def test_a_project_page_judges_the_newest_release_only(audit):
     assert audit.judge([judged])[1][0] == "pillow 13.0.0: CVE-2026-1, fixed in 13.0.1"
     assert audit.asked_by_project(UNKNOWN, {"pillow": "12.0.0"}, lambda _: page) is UNKNOWN
     assert audit.asked_by_project(UNKNOWN, {"pillow": "13.0.0"}, lambda _: None) is UNKNOWN
+    for other in ([], {"message": "none"}, {"info": None}, {**page, "vulnerabilities": None}):
+        found = audit.asked_by_project(UNKNOWN, {"pillow": "13.0.0"}, lambda _, o=other: o)
+        assert found is UNKNOWN
     assert audit.asked_by_project(NUMPY, {"numpy": "2.0.0"}, lambda _: page) is NUMPY
 
 

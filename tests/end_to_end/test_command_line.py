@@ -123,9 +123,10 @@ def test_unknown_study_lists_the_known(pact, run_copy: Path) -> None:
             "line 4: unknown name 'pact_singelton' in evaluation.extra_rules;"
             " did you mean 'pact_singleton'?",
         ),
+        ("[evaluation]\nconcentrations = []\n", "line 2: evaluation.concentrations is empty"),
         (
-            "[evaluation]\nfold_concentrations = [4, 8]\n",
-            "line 2: evaluation.fold_concentrations has 2 values for 5 outer folds",
+            "[evaluation]\nfold_concentrations = [true, 4, 4, 8, 8]\n",
+            "line 2: evaluation.fold_concentrations = [True, 4, 4, 8, 8]: give positive numbers",
         ),
         (
             "[evaluation]\nconcentrations = [4, 0]\n",

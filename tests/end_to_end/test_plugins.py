@@ -137,6 +137,12 @@ def test_check_and_rule_of_a_configuration(
     assert result.stderr.count("\n") == 1
     assert "pact_extra_broken" in result.stderr
     assert "uniform" in (small_run / "tables" / "before_admission.csv").read_text("utf-8")
+    run = json.loads((small_run / "run.json").read_text("utf-8"))
+    run["config"]["admission"]["checks"] = ["command_consistency", "never"]
+    (small_run / "run.json").write_text(json.dumps(run), "utf-8")
+    compared = pact("compare", small_run, "--format", "json", env=env, check=True)
+    after = [c for c in json.loads(compared.stdout)["curves"] if c["stage"] == "after_admission"]
+    assert after
     unknown = pact(*command)
     assert unknown.returncode == 2
     assert "line 2: unknown name 'never' in admission.checks" in unknown.stderr

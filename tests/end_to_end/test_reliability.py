@@ -90,7 +90,8 @@ def test_the_printed_command_mends_to_the_same_bytes(run_copy: Path, tmp_path: P
     assert {"study:copies", "decisions", "report"} <= outdated
     assert not {"study:design", "instances", "observations"} & outdated
     told = pact("report", run_copy, check=True)
-    assert "are not up to date" in told.stderr
+    assert "studies are not up to date" in told.stderr
+    assert f"run `pact evaluate --output {run_copy}` first" in told.stderr
     states = json.loads(pact("status", run_copy, "--format", "json", check=True).stdout)["parts"]
     assert [part["state"] for part in states if part["part"] == "report"] == ["finished"]
     page = (run_copy / "report.html").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ import pytest
 
 from pact_handover.options import OptionError, Options
 from pact_handover_ui.preferences import Preferences
+from pact_scenes.configuration import default_section
 from tests.conftest import ROOT
 
 EXTENSIONS = {"pact.handover": Options, "pact.handover.ui": Preferences}
@@ -31,6 +32,11 @@ def test_toml_and_code_have_the_same_defaults(name):
         for value in [getattr(defaults, key)]
     }
     assert declared == plain
+
+
+def test_the_seed_is_that_of_the_harness():
+    """Without a setting the extension draws the rows that `pact run` makes."""
+    assert Options().seed == default_section("run")["seed"]
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)

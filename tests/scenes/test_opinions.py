@@ -155,20 +155,24 @@ def test_what_is_read_in_the_scene_does_not_depend_on_the_command(table):
     """One acquisition serves all five commands; language and scene-less sources are drawn anew."""
     states = table.take(np.lexsort((table.label, table.step, table.scene_id, table.condition)))
     five = (-1, len(LABELS), 3)
-    opinion = states.opinion.reshape(*five, len(LABELS))
-    attributes = np.stack([states.quality.reshape(five), states.conflict.reshape(five)], axis=-1)
+    drawn = {
+        "opinion": states.opinion.reshape(*five, len(LABELS)),
+        "quality": states.quality.reshape(*five, 1),
+        "conflict": states.conflict.reshape(*five, 1),
+    }
     condition = states.condition.reshape(-1, len(LABELS))[:, 0]
     for index, known in enumerate(CONDITIONS):
         for j, source in enumerate(known.sources):
             if not source.available:
                 continue
             reads = source.supports in ("scene", "previous_scene")
-            for values in (opinion, attributes):
+            for name, values in drawn.items():
                 found = values[condition == index, :, j]
                 if reads:
                     assert np.array_equal(found, np.repeat(found[:, :1], 5, 1), equal_nan=True)
-                elif source.valid:
-                    assert (found[:, 0] != found[:, 1]).any(axis=-1).all()
+                elif source.valid and (name != "conflict" or source.conflict_recorded):
+                    differs = (found[:, 0] != found[:, 1]).any(axis=-1)
+                    assert differs.mean() > (0.99 if name == "opinion" else 0.3)  # some are clipped
 
 
 @pytest.mark.parametrize("rule", ["pact", "nested_dirichlet", "product", "global_cautious"])

@@ -48,7 +48,7 @@ class Options:
     threshold: float = 0.0
     partition: str = "reference"
     custom_parents: str = ""
-    seed: int = 20260718
+    seed: int = 20260719
     decide_every: int = 1
     history: int = 4096
     record_on_play: bool = False

@@ -22,6 +22,7 @@ from pact_benchmark.sweep.job import (
     discard_shards,
     run_config,
     run_sweep,
+    sweep_inputs,
     sweep_status,
 )
 from pact_benchmark.sweep.shards import ShardFolder, job_status
@@ -105,8 +106,11 @@ def test_sweep_uses_the_configuration_of_the_run(new_run):
     """Without a file of the user's the run's own sections count, but for the sweep's."""
     run = new_run("run")
     made_with = load_config(seed=99).sections
+    made_with["evaluation"]["fold_concentrations"] = [4, 24, 4, 24, 16]
     run.describe(config=made_with)
-    assert run_config(run, load_config(), own=False).seed == 99
+    used = run_config(run, load_config(), own=False)
+    assert used.seed == 99
+    assert sweep_inputs(run, used).kappa == (4, 24, 4, 24, 16)
     assert run_config(run, load_config(), own=True).seed == load_config().seed
 
 
@@ -242,3 +246,13 @@ def test_older_configuration_gets_new_keys(new_run):
     section = run_config(run, load_config(), own=False).section("evaluation")
     assert section["narrow_support"] == [0.10, 0.35]
     assert section["operating_target"] == 0.2
+
+
+def test_an_outdated_sweep_is_renewed_with_its_options(new_run, pact):
+    """What is said about replaced rows names the sweep as it was made."""
+    run = new_run("run")
+    pact("sweep", "--points", "2", "--output", run.path, "--quiet", check=True)
+    pact("generate", "--seed", "7", "--output", run.path, "--quiet", check=True)
+    told = pact("compare", run.path, check=True).stderr
+    assert "1 study is" not in told  # the studies of the main job are missing, too
+    assert f"pact sweep --points 2 --quiet --output {run.path}`" in told
