@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -250,7 +251,13 @@ def sources_key(*packages: str) -> str:
 
 def _sources(package: str) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of every source file of a package, or of a single module."""
-    spec = find_spec(package)
+    try:
+        spec = find_spec(package)
+    except ValueError:  # a script that runs as `__main__` has no spec
+        script = getattr(sys.modules[package], "__file__", None)
+        if script is not None:
+            yield f"{package}.py", Path(script).read_bytes()
+        return
     if spec is None:
         return
     for folder in map(Path, spec.submodule_search_locations or ()):
